@@ -1,0 +1,40 @@
+package tidy
+
+// Millrace gives the rules of this house: the staircase of ARCHITECTURE.md, and the budgets. A package that is not named
+// here is a mistake; a new room is declared in the commit that builds it, with a reason for each arrow that is new.
+func Millrace() House {
+	core := []string{"store", "machine", "workflow", "expr"}
+	adapters := []string{"store/memory", "store/sqlite", "store/faulty", "store/storetest", "runner/command"}
+	return House{
+		Module: "github.com/millrace-go/millrace",
+		Limits: Limits{Func: 60, File: 500, Package: 3000, Interface: 10, P90: 30},
+		Rooms: []Room{
+			{Path: "expr", Pure: true},
+			{Path: "workflow", Pure: true, Uses: []string{"expr"}},
+			{Path: "machine", Pure: true, Short: true, Uses: []string{"workflow", "expr"}},
+
+			{Path: "store", Uses: []string{"machine"}},
+			{Path: "store/memory", Uses: []string{"store", "machine"}, Tests: testsOf(core)},
+			{Path: "store/sqlite", Uses: []string{"store", "machine"}, Tests: testsOf(core)},
+			{Path: "store/faulty", Uses: []string{"store", "machine"}, Tests: testsOf(core)},
+			{Path: "store/storetest", Uses: core, Tests: testsOf(core)},
+
+			{Path: "runner/command", Uses: []string{"workflow"}, Tests: []string{"expr"}},
+
+			{Path: "internal/clock"},
+			{Path: "internal/engine", Uses: append([]string{"internal/clock"}, core...), Tests: adapters},
+			{Path: ".", Uses: append([]string{"internal/engine", "internal/clock"}, core...), Tests: adapters},
+			{Path: "internal/sim", Uses: append([]string{"internal/engine", "internal/clock", "store/memory", "store/faulty"}, core...)},
+
+			{Path: "cmd/millrace/...", Uses: []string{everything}},
+			{Path: "examples/...", Uses: []string{everything}},
+			{Path: "bench/...", Uses: []string{everything}},
+			{Path: "internal/tidy/..."},
+		},
+	}
+}
+
+// testsOf gives what the tests of a store may know besides: the contract suite and the stores that it compares.
+func testsOf(core []string) []string {
+	return append([]string{"store/storetest", "store/memory", "store/sqlite", "store/faulty", "internal/clock"}, core...)
+}

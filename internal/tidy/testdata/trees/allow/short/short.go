@@ -1,0 +1,2 @@
+//tidy:allow pkgcomment made by a tool
+package short

@@ -1,0 +1,4 @@
+// Package beside uses the root.
+package beside
+
+import _ "example.test/m"

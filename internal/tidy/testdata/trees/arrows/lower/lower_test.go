@@ -1,0 +1,6 @@
+package lower_test
+
+import (
+	_ "example.test/m/beside" // want: arrow
+	_ "example.test/m/lower"
+)

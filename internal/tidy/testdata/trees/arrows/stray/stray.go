@@ -1,0 +1,3 @@
+package stray // want: undeclared
+
+import _ "example.test/m/lower"

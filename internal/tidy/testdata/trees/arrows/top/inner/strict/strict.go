@@ -1,0 +1,4 @@
+// Package strict has an entry of its own.
+package strict
+
+import _ "example.test/m/lower" // want: arrow

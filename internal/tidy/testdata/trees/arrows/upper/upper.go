@@ -1,0 +1,7 @@
+// Package upper is above.
+package upper
+
+import (
+	_ "example.test/m/beside" // want: arrow
+	_ "example.test/m/lower"
+)

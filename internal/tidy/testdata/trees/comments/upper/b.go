@@ -1,0 +1,2 @@
+// Package upper is said in one of its files.
+package upper

@@ -1,0 +1,21 @@
+package m
+
+import (
+	"testing"
+	"time"
+)
+
+func TestSleeps(t *testing.T) {
+	time.Sleep(1)   // want: sleep
+	t.Skip("later") // want: skip
+	if testing.Short() {
+		t.SkipNow() // want: skip
+	}
+	reader{}.Skip()
+}
+
+func BenchmarkSkips(b *testing.B) { b.Skipf("%d", b.N) } // want: skip
+
+type reader struct{}
+
+func (reader) Skip() {}

@@ -1,0 +1,2 @@
+// Package lower has a vague file. // want: name
+package lower

@@ -1,0 +1,2 @@
+// Package text lies in a vague folder.
+package text // want: name

@@ -1,0 +1,2 @@
+// Package util is vague.
+package util // want: name
