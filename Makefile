@@ -1,0 +1,70 @@
+# The targets that people and CI use. `make test` is all of the tests; `make ci` is what a submission must pass.
+
+GO        ?= go
+FUZZTIME  ?= 30s
+SEEDS     ?= 500
+COVER_MIN ?= 95
+PKGS      ?= ./...
+
+# The race detector needs a C compiler; Millrace itself does not.
+RACE = $$(command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
+
+# The tools live in a module of their own; go builds them once and keeps them in its cache.
+TOOL = $$($(GO) -C tools tool -n $(1))
+GOFILES = $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v /testdata/)
+
+.PHONY: test short build lint fmt docs bench fuzz cover sim crash examples ci clean help
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/millrace
+	CGO_ENABLED=0 $(GO) build -o bin/millrace ./cmd/millrace
+
+test: ## all tests, with the race detector, the built binary and its crash test included
+	$(GO) vet $(PKGS)
+	@command -v $$($(GO) env CC) >/dev/null 2>&1 || echo "no C compiler here: the race detector needs one, so it is off" >&2
+	$(GO) test $(RACE) -timeout 20m $(PKGS)
+
+short: ## the tests, without the race detector and the long ones
+	$(GO) test -short $(PKGS)
+
+lint: ## golangci-lint, formatting, shell scripts and go.mod
+	@lint=$(call TOOL,golangci-lint) && "$$lint" run $(PKGS)
+	@unformatted=$$($(call TOOL,gofumpt) -l $(GOFILES)); \
+	if [ -n "$$unformatted" ]; then printf 'not formatted (make fmt):\n%s\n' "$$unformatted"; exit 1; fi
+	@$(GO) mod tidy -diff
+	@$(GO) -C tools mod tidy -diff
+	@if command -v shellcheck >/dev/null 2>&1; then shellcheck .ci/run $$(git ls-files --cached --others --exclude-standard '*.sh'); \
+	else echo 'shellcheck is not installed: scripts are not checked'; fi
+
+fmt: ## format all Go files
+	@$(call TOOL,gofumpt) -w $(GOFILES)
+	@$(call TOOL,gci) write --skip-generated -s standard -s default -s 'prefix(github.com/millrace-go/millrace)' $(GOFILES)
+
+docs: ## write the generated parts of docs/
+	$(GO) run ./internal/tidy/statements
+
+bench: ## benchmarks, and the ceiling that they are measured against
+	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
+	$(GO) run ./bench/ceiling
+
+fuzz: ## each fuzz target for FUZZTIME
+	GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh
+
+cover: ## fails when expr, workflow or machine is covered less than COVER_MIN per cent
+	GO='$(GO)' COVER_MIN='$(COVER_MIN)' tools/cover.sh expr workflow machine
+
+sim: ## the simulation with SEEDS seeds
+	MILLRACE_SIM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 20m ./internal/sim
+
+crash: ## kills the built binary at random moments and resumes it
+	$(GO) test -count=1 -timeout 10m -run Crash ./cmd/millrace
+
+examples: build ## run each example through the built binary
+	tools/examples.sh bin/millrace
+
+ci: lint test cover sim examples fuzz ## all of it
+
+clean: ## remove what builds left here
+	rm -rf bin dist
