@@ -301,8 +301,8 @@ type Settled struct {
 // Mailbox is how runs are told things other than outcomes.
 type Mailbox interface {
 	// Tell puts messages into inboxes, each recorded once per (run, ID): a repeat is dropped, whether the first still waits
-	// or was delivered. Seq is given by the store, and Event.At becomes its time. Per item: ErrNotFound, ErrEnded,
-	// ErrRefused.
+	// or was delivered. Seq is given by the store, and Event.At becomes its time; the rest of the event but Loaded comes back
+	// byte for byte. Per item: ErrNotFound, ErrEnded, ErrRefused.
 	Tell(ctx context.Context, m []Message) ([]error, error)
 	// Inbox lists waiting messages of all tenants, oldest first.
 	Inbox(ctx context.Context, limit int) ([]Message, error)

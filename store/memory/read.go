@@ -1,0 +1,172 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+const defaultRows = 100
+
+// State is [store.Reader.State].
+func (s *Store) State(ctx context.Context, tenant, runID string, scopes, under []string) (store.RunState, error) {
+	if err := s.enter(ctx, "state"); err != nil {
+		return store.RunState{}, err
+	}
+	defer s.leave()
+	r, err := s.find(tenant, runID)
+	if err != nil {
+		return store.RunState{}, fmt.Errorf("run %s: %w", runID, err)
+	}
+	paths := slices.Clone(scopes)
+	for path := range r.docs {
+		if slices.ContainsFunc(under, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
+			paths = append(paths, path)
+		}
+	}
+	state, err := r.state(nil, paths)
+	return store.RunState{Run: state, Version: r.version}, err
+}
+
+// state decodes the run as stored, or adds documents to one that was decoded before.
+func (r *run) state(m *machine.Run, paths []string) (*machine.Run, error) {
+	if m == nil {
+		m = &machine.Run{
+			Header: r.Header, Status: r.status, Seq: r.seq, At: r.at, StartedAt: r.started, FinishedAt: r.ended,
+		}
+		if err := m.SetRoot(r.root); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range paths {
+		if m.Known(path) {
+			continue
+		}
+		if err := m.Put(path, r.docs[path]); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// Payloads is [store.Reader.Payloads].
+func (s *Store) Payloads(ctx context.Context, tenant, runID string, refs []machine.Ref) (map[machine.Ref]json.RawMessage, error) {
+	if err := s.enter(ctx, "payloads"); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	r, err := s.find(tenant, runID)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", runID, err)
+	}
+	out, _ := r.payloads(refs)
+	return out, nil
+}
+
+// Tasks is [store.Reader.Tasks].
+func (s *Store) Tasks(ctx context.Context, tenant, runID string, paths []string) ([]store.Live, error) {
+	if err := s.enter(ctx, "tasks"); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	r, err := s.find(tenant, runID)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", runID, err)
+	}
+	var out []store.Live
+	for _, path := range slices.Sorted(maps.Keys(r.tasks)) {
+		if paths == nil || slices.Contains(paths, path) {
+			out = append(out, r.tasks[path].alive())
+		}
+	}
+	return out, nil
+}
+
+// Timers is [store.Reader.Timers].
+func (s *Store) Timers(ctx context.Context, tenant, runID string) ([]store.Timer, error) {
+	if err := s.enter(ctx, "timers"); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	r, err := s.find(tenant, runID)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", runID, err)
+	}
+	var out []store.Timer
+	for _, key := range slices.Sorted(maps.Keys(r.timers)) {
+		out = append(out, store.Timer{Tenant: r.Tenant, RunID: r.ID, Key: key, Due: r.timers[key]})
+	}
+	return out, nil
+}
+
+// Journal is [store.Reader.Journal].
+func (s *Store) Journal(ctx context.Context, tenant, runID string, after int64, limit int) ([]store.Entry, error) {
+	if err := s.enter(ctx, "journal"); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	r, err := s.find(tenant, runID)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", runID, err)
+	}
+	from := min(max(after, 0), int64(len(r.entries)))
+	rest := r.entries[from:]
+	out := slices.Clone(rest[:max(0, min(limit, len(rest)))])
+	for i := range out {
+		out[i].Payload, out[i].Facts = clone(out[i].Payload), clone(out[i].Facts)
+	}
+	return out, nil
+}
+
+// Runs is [store.Reader.Runs].
+func (s *Store) Runs(ctx context.Context, f store.Filter) ([]store.RunRow, error) {
+	if err := s.enter(ctx, "runs"); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	var out []store.RunRow
+	for _, r := range s.runs {
+		if r.selected(f) {
+			out = append(out, store.RunRow{
+				Header: r.Header, Status: r.status, Seq: r.seq, StartedAt: r.started, FinishedAt: r.ended, Error: decodeError(r.err),
+			})
+		}
+	}
+	slices.SortFunc(out, func(a, b store.RunRow) int { return cmp.Compare(b.ID, a.ID) })
+	return out[:min(cmp.Or(f.Limit, defaultRows), len(out))], nil
+}
+
+func (r *run) selected(f store.Filter) bool {
+	plain := strings.NewReplacer("-", "")
+	return r.Tenant == f.Tenant &&
+		(f.Workflow == "" || f.Workflow == r.Workflow) &&
+		(f.Key == "" || f.Key == r.Key) &&
+		(len(f.Status) == 0 || slices.Contains(f.Status, r.status)) &&
+		strings.HasSuffix(plain.Replace(r.ID), plain.Replace(f.IDSuffix)) &&
+		(f.Since == 0 || r.CreatedAt >= f.Since) &&
+		(f.Until == 0 || r.CreatedAt < f.Until) &&
+		(f.Before == "" || r.ID < f.Before)
+}
+
+// Letters is [store.Reader.Letters].
+func (s *Store) Letters(ctx context.Context, tenant, runID string, limit int) ([]store.Letter, error) {
+	if err := s.enter(ctx, "letters"); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	var out []store.Letter
+	for _, l := range slices.Backward(s.letters) {
+		if l.Tenant == tenant && (runID == "" || runID == l.RunID) && len(out) < cmp.Or(limit, defaultRows) {
+			l.Error = decodeError(l.err)
+			out = append(out, l.Letter)
+		}
+	}
+	return out, nil
+}
