@@ -3,6 +3,7 @@
 GO        ?= go
 FUZZTIME  ?= 30s
 SEEDS     ?= 500
+STAGE     ?= 1
 COVER_MIN ?= 95
 PKGS      ?= ./...
 
@@ -13,7 +14,7 @@ RACE = $$(command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 TOOL = $$($(GO) -C tools tool -n $(1))
 GOFILES = $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v /testdata/)
 
-.PHONY: test short build lint fmt docs bench fuzz cover sim crash examples ci clean help
+.PHONY: test short build lint fmt docs due bench fuzz cover sim crash examples ci clean help
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,8 +43,11 @@ fmt: ## format all Go files
 	@$(call TOOL,gofumpt) -w $(GOFILES)
 	@$(call TOOL,gci) write --skip-generated -s standard -s default -s 'prefix(github.com/millrace-go/millrace)' $(GOFILES)
 
-docs: ## write the generated parts of docs/
+docs: ## write the generated parts of docs/ (tidy fails when they are old)
 	$(GO) run ./internal/tidy/statements
+
+due: ## name the statements due by STAGE that no test holds
+	$(GO) run ./internal/tidy/statements -due $(STAGE)
 
 bench: ## benchmarks, and the ceiling that they are measured against
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)

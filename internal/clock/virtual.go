@@ -49,7 +49,7 @@ func (v *Virtual) Advance(d time.Duration) {
 	}
 	end := v.now.Add(d)
 	for len(v.timers) > 0 && !v.timers[0].at.After(end) {
-		w := heap.Pop(&v.timers).(*waiter) //nolint:forcetypeassert // the heap holds nothing else
+		w := heap.Pop(&v.timers).(*waiter)
 		v.now = w.at
 		w.c <- w.at
 	}
@@ -109,7 +109,7 @@ func (p pending) Swap(i, j int) {
 }
 
 func (p *pending) Push(x any) {
-	w := x.(*waiter) //nolint:forcetypeassert // only NewTimer pushes
+	w := x.(*waiter)
 	w.index = len(*p)
 	*p = append(*p, w)
 }

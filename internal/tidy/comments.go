@@ -17,7 +17,7 @@ func typeSpecs(f *ast.File) iter.Seq2[*ast.TypeSpec, *ast.CommentGroup] {
 				continue
 			}
 			for _, s := range gen.Specs {
-				spec := s.(*ast.TypeSpec) //nolint:forcetypeassert // a type declaration holds nothing else
+				spec := s.(*ast.TypeSpec)
 				doc := spec.Doc
 				if doc == nil && len(gen.Specs) == 1 {
 					doc = gen.Doc
@@ -102,7 +102,7 @@ func valueComments(f *file, d *ast.GenDecl) []Finding {
 	}
 	var found []Finding
 	for _, s := range d.Specs {
-		spec := s.(*ast.ValueSpec) //nolint:forcetypeassert // a const or var declaration holds nothing else
+		spec := s.(*ast.ValueSpec)
 		if said(spec.Doc) || said(spec.Comment) {
 			continue
 		}
@@ -125,7 +125,7 @@ func typeComment(f *file, spec *ast.TypeSpec, doc *ast.CommentGroup) []Finding {
 		found = append(found, missing(f, spec.Pos(), doc, spec.Name.Name))
 	}
 	face, ok := spec.Type.(*ast.InterfaceType)
-	if !ok {
+	if !ok || len(face.Methods.List) == 1 { // the comment of a type with one method is that of the method
 		return found
 	}
 	for _, m := range face.Methods.List {

@@ -34,6 +34,9 @@ type (
 		Undone()
 		// want above: export
 	}
+
+	// Single is said, and so is its method.
+	Single interface{ Do() }
 )
 
 var (
