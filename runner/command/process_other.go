@@ -1,0 +1,13 @@
+//go:build unix && !linux
+
+package command
+
+import "syscall"
+
+// attributes gives the program a session of its own.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// await blocks until the program has ended, and reaps it.
+func (p *process) await() { p.state, _ = p.os.Wait() }
+
+func (p *process) reap() {}
