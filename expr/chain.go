@@ -1,0 +1,308 @@
+package expr
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// chain compiles a name or a value with the members, indexes and slices read from it. Safe tells whether ?? stands behind.
+func (c *compiler) chain(n ast.Node, depth int, safe bool) (node, kinds, error) {
+	base, links := unlink(n)
+	ch := &chain{place: c.at(n), safe: safe}
+	for _, l := range links {
+		s, err := c.step(l, depth)
+		if err != nil {
+			return nil, 0, err
+		}
+		ch.steps = append(ch.steps, s)
+	}
+	ident, ok := base.(*ast.IdentifierNode)
+	if !ok {
+		var err error
+		var k kinds
+		if ch.base, k, err = c.expr(base, depth+1); err != nil {
+			return nil, 0, err
+		}
+		return ch, unknown, checkBase(ch, k)
+	}
+	return c.named(ident, ch)
+}
+
+// checkBase refuses members of what can have none.
+func checkBase(ch *chain, k kinds) error {
+	if k&(isObject|isList|isText) == 0 && !(ch.safe && k == isNull) {
+		return failAt(ch.steps[0].at, "%s has no members", k)
+	}
+	return nil
+}
+
+// named compiles a chain whose base is an identifier: a variable, the element in hand, or a name of the environment.
+func (c *compiler) named(ident *ast.IdentifierNode, ch *chain) (node, kinds, error) {
+	at, name := c.at(ident), ident.Value
+	ch.name = name
+	if slot := c.variable(name); slot >= 0 {
+		ch.base = &variable{at, slot}
+		if len(ch.steps) == 0 {
+			return ch.base, c.lets[slot].kinds, nil
+		}
+		return ch, unknown, checkBase(ch, c.lets[slot].kinds)
+	}
+	if name == "it" && c.predicates > 0 && (c.names == nil || c.names.Fields["it"] == nil) {
+		ch.base = &element{place: at}
+		return ch, unknown, nil
+	}
+	ch.base = &root{at, name}
+	path, ats := Ref{name}, []int{int(at)}
+	for _, s := range ch.steps {
+		if s.kind != byKey && s.kind != byIndex {
+			break
+		}
+		path = append(path, s.constant())
+		ats = append(ats, s.at)
+	}
+	if err := c.checkName(path, ats, len(path) <= len(ch.steps)); err != nil {
+		return nil, 0, err
+	}
+	note(c.refs, path)
+	for i, s := range ch.steps {
+		if !s.optional && !ch.safe && i < len(path) {
+			note(c.needs, path[:i+1])
+		}
+	}
+	return ch, unknown, nil
+}
+
+// constant gives a constant step as it stands in a Ref.
+func (s *step) constant() string {
+	if s.kind == byKey {
+		return s.key
+	}
+	return string(appendNumber(nil, s.index))
+}
+
+// unlink takes the members, indexes and slices off a value, in the order in which they are read.
+func unlink(n ast.Node) (base ast.Node, links []ast.Node) {
+	for {
+		switch m := n.(type) {
+		case *ast.ChainNode:
+			n = m.Node
+			continue
+		case *ast.MemberNode:
+			links = append(links, m)
+			n = m.Node
+			continue
+		case *ast.SliceNode:
+			links = append(links, m)
+			n = m.Node
+			continue
+		}
+		slices.Reverse(links)
+		return n, links
+	}
+}
+
+// step compiles one member, index or slice.
+func (c *compiler) step(n ast.Node, depth int) (s step, err error) {
+	if c.visited++; c.visited > maxNodes {
+		return s, failAt(0, "the expression has more than %d parts", maxNodes)
+	}
+	s.at = int(c.at(n))
+	m, ok := n.(*ast.MemberNode)
+	if !ok {
+		return c.sliceStep(n.(*ast.SliceNode), s, depth)
+	}
+	s.optional = m.Optional
+	switch p := m.Property.(type) {
+	case *ast.StringNode:
+		s.at, s.kind, s.key = int(c.at(p)), byKey, p.Value
+		return s, nil
+	case *ast.IntegerNode:
+		s.kind, s.index = byIndex, int64(p.Value)
+		return s, nil
+	case *ast.UnaryNode:
+		if i, ok := p.Node.(*ast.IntegerNode); ok && p.Operator == "-" {
+			s.kind, s.index = byIndex, -int64(i.Value)
+			return s, nil
+		}
+	}
+	s.kind = byValue
+	s.expr, err = c.must(m.Property, depth+1, isNumeric|isText, "what stands in [ ]")
+	return s, err
+}
+
+func (c *compiler) sliceStep(n *ast.SliceNode, s step, depth int) (step, error) {
+	s.kind = bySlice
+	var err error
+	if n.From != nil {
+		if s.from, err = c.must(n.From, depth+1, isNumeric, "an end of a slice"); err != nil {
+			return s, err
+		}
+	}
+	if n.To != nil {
+		s.to, err = c.must(n.To, depth+1, isNumeric, "an end of a slice")
+	}
+	return s, err
+}
+
+// checkName looks up a path in the names; further tells whether something computed is read below it.
+func (c *compiler) checkName(path Ref, ats []int, further bool) error {
+	if c.names == nil {
+		return nil
+	}
+	names := c.names
+	for i, part := range path {
+		child, ok := names.Fields[part]
+		if !ok || child == nil {
+			if names.Open || ok {
+				return nil
+			}
+			return c.unknownName(names, path[:i+1], ats[i])
+		}
+		if child.Why != "" {
+			return failAt(ats[i], "%s cannot be used here", pathText(path[:i+1])).instead("%s", child.Why)
+		}
+		if i == len(path)-1 && i > 0 && !further && len(child.Fields) > 0 && !child.Open {
+			if key := c.dashed(names, ats[i]); key != "" {
+				return c.subtracted(path[:i], key, ats[i])
+			}
+		}
+		names = child
+	}
+	if !further || names.Open {
+		return nil
+	}
+	at, name := ats[len(ats)-1], pathText(path)
+	if len(names.Fields) == 0 {
+		return failAt(at, "%s has no members", name)
+	}
+	return failAt(at, "the members of %s must be written out", name).
+		instead("known are %s", shortList(sortedKeys(names.Fields)))
+}
+
+// unknownName is the fault of a name or member that is not known.
+func (c *compiler) unknownName(names *Names, path Ref, at int) error {
+	name, parent := path[len(path)-1], path[:len(path)-1]
+	known := sortedKeys(names.Fields)
+	if len(parent) == 0 {
+		f := failAt(at, "unknown name %s", name)
+		if remedy := spellings[foldName(name)]; remedy != "" {
+			return f.instead("write %s", remedy)
+		}
+		if name == "$env" {
+			return f.instead("write the name itself")
+		}
+		return suggest(f, name, nil, known)
+	}
+	if key := c.dashed(names, at); key != "" {
+		return c.subtracted(parent, key, at)
+	}
+	if len(known) == 0 {
+		return failAt(at, "%s has no members", pathText(parent))
+	}
+	return suggest(failAt(at, "%s has no member %s", pathText(parent), name), name, parent, known)
+}
+
+// spellings translates constants of other languages.
+var spellings = map[string]string{
+	"null": "nil", "none": "nil", "undefined": "nil", "true": "true", "false": "false",
+	"it": "# for the item inside of map(), filter() and the like",
+}
+
+// suggest adds the nearest known name, or all of them when none is near.
+func suggest(f *fault, name string, parent Ref, known []string) *fault {
+	if near := nearest(name, known); near != "" {
+		return f.instead("write %s", pathText(append(slices.Clone(parent), near)))
+	}
+	if len(known) > 0 {
+		return f.instead("known are %s", shortList(known))
+	}
+	return f
+}
+
+// dashed gives the key with a dash in it that the text has at a place, where the language reads a subtraction.
+func (c *compiler) dashed(names *Names, at int) string {
+	found := ""
+	for key := range names.Fields {
+		if !strings.Contains(key, "-") || !strings.HasPrefix(c.text[at:], key) || len(key) <= len(found) {
+			continue
+		}
+		if rest := c.text[at+len(key):]; rest == "" || !isIdentifier("_"+rest[:1]) {
+			found = key
+		}
+	}
+	return found
+}
+
+// subtracted is the fault of a key with a dash behind a dot.
+func (c *compiler) subtracted(parent Ref, key string, at int) error {
+	whole := pathText(append(slices.Clone(parent), key))
+	rest := c.text[at+len(key):]
+	end := 0
+	for end < len(rest) && (rest[end] == '.' || isIdentifier("_"+rest[end:end+1])) {
+		end++
+	}
+	return failAt(at, "a dash behind a dot reads as a minus").instead("write %s%s", whole, rest[:end])
+}
+
+// pathText writes a path as a program would.
+func pathText(path Ref) string {
+	var b strings.Builder
+	b.WriteString(path[0])
+	for _, part := range path[1:] {
+		b.WriteString(memberText(part))
+	}
+	return b.String()
+}
+
+// shortList lists names for a message, not too many.
+func shortList(names []string) string {
+	const shown = 8
+	if len(names) > shown {
+		return strings.Join(names[:shown], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}
+
+// nearest gives the name that differs least from what was written, or "" when all differ much.
+func nearest(name string, known []string) string {
+	slices.Sort(known)
+	best, least := "", 1+max(1, len(name)/3)
+	for _, k := range known {
+		if foldName(k) == foldName(name) {
+			return k
+		}
+		if d := distance(name, k, least); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's, with transpositions as one change; it gives limit when it is not below.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
+	}
+	older, old := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range old {
+		old[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := old[j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			row[j] = min(change, old[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], older[j-2]+1)
+			}
+		}
+		older, old = old, row
+	}
+	return min(old[len(b)], limit)
+}
