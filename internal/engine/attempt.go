@@ -1,0 +1,267 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// Attempt is one try of a task that this process holds. Its fields are set before its handler is called, and nobody changes
+// them after that.
+type Attempt struct {
+	machine.Header                 // the run
+	Path           string          // of the task
+	Number         int             // of the attempt, from 1
+	Key            string          // the task's idempotency key: the same for every attempt
+	Handler        string          // name of the handler
+	Queue          string          // the queue that it came from
+	StartedAt      machine.Time    // when it was claimed or handed over
+	Step           *workflow.Step  // its step
+	Input          json.RawMessage // what it gets
+	Command        *Command        // of run and shell steps; else nil
+
+	engine   *Engine
+	handler  Handler
+	task     store.Task
+	token    int64
+	seen     *machine.Run // the run as it was when the task was claimed
+	payloads map[machine.Ref]json.RawMessage
+	ctx      context.Context //nolint:containedctx // an attempt is a thing that can be told to stop
+	cancel   context.CancelCauseFunc
+	hops     int       // hand-overs that led here since a claim
+	chain    time.Time // when that claim was
+
+	// Guarded by engine.mu.
+	cause    cause // why its context ended
+	answered bool  // its outcome waits to be settled, or was
+	closed   bool  // settled or lost: the engine no longer holds it
+	returned bool  // the handler has returned
+	slot     bool  // it occupies a slot
+	deadline time.Time
+	renewAt  time.Time
+}
+
+// Command is what a run or shell step asks for, with its programs evaluated.
+type Command struct {
+	Spec *workflow.Command
+	Args []string          // of run; nil for shell
+	Env  map[string]string // the step's own
+	Dir  string            // inside the workflow's folder
+}
+
+// cause is why an attempt's context ended.
+type cause int
+
+const (
+	going       cause = iota
+	stopped           // the run told it to stop
+	timedOut          // its time is over
+	lost              // its token is no longer current
+	interrupted       // the process is leaving
+)
+
+// The causes of the end of an attempt's context, as context.Cause gives them.
+var (
+	ErrStopped     = errors.New("the attempt was told to stop")
+	ErrTimedOut    = errors.New("the attempt ran out of time")
+	ErrLost        = errors.New("the attempt was lost: its lease ran out and somebody else may hold the task")
+	ErrInterrupted = errors.New("the process that executes the attempt is leaving")
+)
+
+func (c cause) err() error {
+	switch c {
+	case stopped:
+		return ErrStopped
+	case timedOut:
+		return ErrTimedOut
+	case lost:
+		return ErrLost
+	case interrupted:
+		return ErrInterrupted
+	case going:
+	}
+	return nil
+}
+
+// Context ends when the attempt is told to stop, is out of time, lost or interrupted; context.Cause says which.
+func (a *Attempt) Context() context.Context { return a.ctx }
+
+// Token gives the fencing token under which the attempt is held.
+func (a *Attempt) Token() int64 { return a.token }
+
+// String names the attempt.
+func (a *Attempt) String() string { return fmt.Sprintf("%s %s attempt %d", a.ID, a.Path, a.Number) }
+
+// take makes attempts of tasks that were claimed or handed over. The caller holds e.mu, has reserved their slots, and
+// launches them once it has let go of it. started is the local time from which their leases count.
+func (e *Engine) take(tasks []store.Claimed, hops int, chain, started time.Time) []*Attempt {
+	out := make([]*Attempt, 0, len(tasks))
+	for i := range tasks {
+		c := &tasks[i]
+		a := &Attempt{
+			Header: c.Run.Run.Header, Path: c.Path, Number: c.Attempt,
+			Key: machine.TaskKey(c.Run.Run.Header, c.Path), Handler: c.Lane.Handler, Queue: c.Lane.Queue,
+			StartedAt: e.now(), engine: e, handler: e.cfg.Handlers[c.Lane.Handler], task: c.Task, token: c.Token,
+			seen: c.Run.Run, payloads: c.Payloads, hops: hops, chain: chain, slot: true,
+			renewAt: started.Add(e.renewAfter(c.Lease)),
+		}
+		a.ctx, a.cancel = context.WithCancelCause(e.base)
+		key := taskKey{run: a.ID, path: a.Path}
+		if old := e.held[key]; old != nil {
+			e.lose(old)
+		}
+		e.held[key] = a
+		e.slots.occupy(a.Queue)
+		f := e.flight(a.Tenant, a.ID)
+		f.holders++
+		f.remember(c.Run)
+		if e.phase == leaving {
+			e.interrupt(a, interrupted)
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+func (e *Engine) launch(as []*Attempt) {
+	for _, a := range as {
+		e.cfg.Observer.Claimed(a)
+		e.cfg.Launcher.Launch(a, func(o Outcome) { e.answer(a, o) })
+	}
+}
+
+// answer takes the outcome of an attempt from its handler. Late ones, and all but the first, change nothing.
+func (e *Engine) answer(a *Attempt, o Outcome) {
+	e.mu.Lock()
+	if a.returned {
+		e.mu.Unlock()
+		return
+	}
+	a.returned = true
+	late := a.answered || a.closed
+	if late {
+		if a.answered {
+			e.overdue--
+		}
+		e.free(a)
+		e.mu.Unlock()
+		a.cancel(nil)
+		return
+	}
+	ev := a.event(o, a.cause)
+	e.tell(a, ev)
+	e.mu.Unlock()
+	a.cancel(nil)
+	e.cfg.Observer.Answered(a, ev)
+	e.signals.settle.raise()
+	e.signals.change.raise()
+}
+
+// tell makes an attempt's outcome a fact of its run. The caller holds e.mu.
+func (e *Engine) tell(a *Attempt, ev machine.Event) {
+	a.answered = true
+	e.add(e.flight(a.Tenant, a.ID), &fact{event: ev, attempt: a, token: a.token})
+}
+
+// interrupt ends the context of an attempt that has not answered. The caller holds e.mu.
+func (e *Engine) interrupt(a *Attempt, why cause) {
+	if a.answered || a.closed || a.cause != going {
+		return
+	}
+	a.cause = why
+	a.cancel(why.err())
+}
+
+// lose lets go of an attempt whose token is no longer current: its outcome, if it has not come yet, counts no more. The
+// caller holds e.mu.
+func (e *Engine) lose(a *Attempt) {
+	if a.closed {
+		return
+	}
+	if a.cause == going {
+		a.cause = lost
+	}
+	a.cancel(ErrLost)
+	e.release(a)
+}
+
+// release lets go of an attempt. Its slot is freed when its handler has returned. The caller holds e.mu.
+func (e *Engine) release(a *Attempt) {
+	if a.closed {
+		return
+	}
+	a.closed = true
+	key := taskKey{run: a.ID, path: a.Path}
+	if e.held[key] == a {
+		delete(e.held, key)
+	}
+	f := e.flight(a.Tenant, a.ID)
+	f.holders--
+	e.leaveIfIdle(f)
+	if a.returned {
+		e.free(a)
+	}
+}
+
+// free gives back an attempt's slot. The caller holds e.mu.
+func (e *Engine) free(a *Attempt) {
+	if a.slot {
+		a.slot = false
+		e.slots.leave(a.Queue)
+		e.signals.claim.raise()
+	}
+}
+
+// TimeoutOnce settles as timed out the attempts whose time is over, whether or not their handlers heed it, and gives the
+// number of them and the time until the next (negative: none waits).
+func (e *Engine) TimeoutOnce(context.Context) (n int, next time.Duration) {
+	var told []*Attempt
+	var events []machine.Event
+	e.mu.Lock()
+	now := e.clock.Now()
+	next = -1
+	for _, a := range e.holding() {
+		if a.answered || a.deadline.IsZero() {
+			continue
+		}
+		if left := a.deadline.Sub(now); left > 0 {
+			if next < 0 || left < next {
+				next = left
+			}
+			continue
+		}
+		ev := a.event(Outcome{Err: &machine.Error{
+			Code: machine.CodeTimeout, Message: fmt.Sprintf("the attempt took longer than %s", a.Step.Timeout),
+		}}, timedOut)
+		a.cause = timedOut
+		a.cancel(ErrTimedOut)
+		e.tell(a, ev)
+		e.overdue++
+		told, events = append(told, a), append(events, ev)
+	}
+	e.mu.Unlock()
+	for i, a := range told {
+		e.cfg.Observer.Answered(a, events[i])
+	}
+	if len(told) > 0 {
+		e.signals.settle.raise()
+	}
+	return len(told), next
+}
+
+// started notes that an attempt's handler is about to be called: its time runs from here.
+func (e *Engine) started(a *Attempt) {
+	if a.Step.Timeout == 0 {
+		return
+	}
+	e.mu.Lock()
+	a.deadline = e.clock.Now().Add(a.Step.Timeout)
+	e.mu.Unlock()
+	e.signals.timeout.raise()
+}

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// definitions keeps the definitions that were read: a registered version never changes.
+type definitions struct {
+	st   store.Definitions
+	mu   sync.Mutex
+	read map[definitionKey]*workflow.Definition
+}
+
+type definitionKey struct {
+	tenant, name string
+	version      int
+}
+
+const maxDefinitions = 1_000 // kept at once
+
+func (d *definitions) known(k definitionKey) *workflow.Definition {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.read[k]
+}
+
+func (d *definitions) keep(k definitionKey, def *workflow.Definition) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.read == nil || len(d.read) >= maxDefinitions {
+		d.read = map[definitionKey]*workflow.Definition{}
+	}
+	d.read[k] = def
+}
+
+// definition gives the definition of a run. What cannot be read is a damage of the runs that use it.
+func (e *Engine) definition(ctx context.Context, h machine.Header) (*workflow.Definition, error) {
+	def, _, err := e.resolve(ctx, h.Tenant, h.Workflow, h.Version)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("%w: run %s: %w", errDamaged, h.ID, err)
+	}
+	return def, err
+}
+
+// resolve gives a version of a definition, the newest for 0, and its number.
+func (e *Engine) resolve(ctx context.Context, tenant, name string, version int) (*workflow.Definition, int, error) {
+	k := definitionKey{tenant, name, version}
+	if def := e.defs.known(k); def != nil && version > 0 {
+		return def, version, nil
+	}
+	c, cancel := e.call(ctx)
+	defer cancel()
+	w, err := e.st.Workflow(c, tenant, name, version)
+	if err := e.fault("read workflow "+name, err); err != nil {
+		return nil, 0, err
+	}
+	k.version = w.Version
+	if def := e.defs.known(k); def != nil {
+		return def, w.Version, nil
+	}
+	def, err := workflow.Read(name, w.Doc)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: workflow %s version %d: %w", errDamaged, name, w.Version, err)
+	}
+	e.defs.keep(k, def)
+	return def, w.Version, nil
+}
+
+// Register stores a definition for a tenant, once for ever, and gives its version and whether it is new. Other content under
+// a version that is taken is a *store.ConflictError.
+func (e *Engine) Register(ctx context.Context, tenant string, def *workflow.Definition) (version int, created bool, err error) {
+	c, cancel := e.call(ctx)
+	defer cancel()
+	version, created, err = e.st.Register(c, store.Workflow{
+		Tenant: tenant, Name: def.Name, Version: def.Version, Hash: def.Hash(), Doc: def.Canonical(),
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("register workflow %s: %w", def.Name, err)
+	}
+	e.defs.keep(definitionKey{tenant, def.Name, version}, def)
+	return version, created, nil
+}

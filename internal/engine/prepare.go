@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace-go/millrace/expr"
+	"github.com/millrace-go/millrace/internal/clock"
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// Prepare evaluates what the attempt gets: its input, and the words and variables of a command. It reads from the store what
+// the claim did not bring along, again and again while the store does not answer. An outcome other than nil is the attempt's
+// end: its handler is not called. A Launcher calls it once, before the handler.
+func (a *Attempt) Prepare(ctx context.Context) *Outcome {
+	wait := backoff{}
+	for {
+		o, err := a.prepare(ctx)
+		switch {
+		case err == nil:
+			return o
+		case errors.Is(err, errDamaged):
+			a.engine.log.Error("an attempt cannot be prepared", "run", a.ID, "path", a.Path, "error", err)
+			return &Outcome{Err: &machine.Error{Code: CodeError, Message: err.Error(), Permanent: true}}
+		}
+		if clock.Sleep(ctx, a.engine.clock, wait.next()) != nil {
+			return &Outcome{Interrupted: true, Err: &machine.Error{Code: CodeError, Message: err.Error(), Passing: true}}
+		}
+	}
+}
+
+// errDamaged: what is stored of the run does not fit together; only that run is affected.
+var errDamaged = errors.New("what is stored of the run does not fit together")
+
+func (a *Attempt) prepare(ctx context.Context) (*Outcome, error) {
+	def, err := a.engine.definition(ctx, a.Header)
+	if err != nil {
+		return nil, err
+	}
+	if a.Step, err = machine.Locate(def, a.Path); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	m := &memory{engine: a.engine, run: a.seen, payloads: a.payloads}
+	var o *Outcome
+	err = m.satisfy(ctx, func() (err error) {
+		o, err = a.evaluate(m)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if o == nil {
+		a.seen, a.payloads = nil, nil
+		a.engine.started(a)
+	}
+	return o, nil
+}
+
+// evaluate gives an outcome when a program failed, and a *machine.Need when something must be loaded first.
+func (a *Attempt) evaluate(m *memory) (*Outcome, error) {
+	info := machine.TaskInfo{Key: a.Key, Attempt: a.Number, Path: a.Path}
+	env, err := machine.Environment(a.task.Env, a.Header, &info, m.run, m.load)
+	if err == nil && a.Step.With == nil {
+		a.Input, err = machine.Assemble(a.task.Env.Prev, m.run, m.load, machine.MaxAssembled)
+	}
+	if err != nil {
+		return refusal(err)
+	}
+	budget := expr.Budget{Bytes: a.engine.cfg.MaxPayload}
+	if a.Step.With != nil {
+		if a.Input, err = a.Step.With.Eval(env, budget); err != nil {
+			return broken("with", err), nil
+		}
+		if e := refuse("input", a.Input, a.engine.cfg.MaxPayload); e != nil {
+			return &Outcome{Err: e}, nil
+		}
+	}
+	spec, ok := a.Step.Action.(*workflow.Command)
+	if !ok {
+		return nil, nil
+	}
+	c := &Command{Spec: spec, Dir: a.Step.Dir, Env: make(map[string]string, len(a.Step.Env))}
+	for i, t := range spec.Args {
+		word, err := t.Text(env, budget)
+		if err != nil {
+			return broken(fmt.Sprintf("word %d of the command", i+1), err), nil
+		}
+		c.Args = append(c.Args, word)
+	}
+	for name, t := range a.Step.Env {
+		if c.Env[name], err = t.Text(env, budget); err != nil {
+			return broken("variable "+name, err), nil
+		}
+	}
+	a.Command = c
+	return nil, nil
+}
+
+// refusal passes a Need on, and makes everything else that the machine says about a value an outcome.
+func refusal(err error) (*Outcome, error) {
+	var bad *machine.Error
+	if errors.As(err, &bad) {
+		return &Outcome{Err: bad}, nil
+	}
+	return nil, err
+}
+
+func broken(what string, err error) *Outcome {
+	msg := what + ": " + err.Error()
+	var e *expr.Error
+	if errors.As(err, &e) && e.Remedy != "" {
+		msg += "; " + e.Remedy
+	}
+	return &Outcome{Err: &machine.Error{Code: machine.CodeExpression, Message: msg, Permanent: true}}
+}
+
+// memory gives the machine what it asks for: payloads and documents of one run, read from the store when they are not here.
+type memory struct {
+	engine   *Engine
+	run      *machine.Run // never changed: replaced by a copy that knows more
+	version  int64        // that run was read at; 0: it does not matter
+	payloads map[machine.Ref]json.RawMessage
+}
+
+func (m *memory) load(r machine.Ref) (json.RawMessage, bool) {
+	raw, ok := m.payloads[r]
+	return raw, ok
+}
+
+// errStale: the run has changed since it was read.
+var errStale = errors.New("the run has changed")
+
+const maxNeeds = 10_000 // times that one decision may ask for more
+
+// satisfy calls decide until it needs nothing more.
+func (m *memory) satisfy(ctx context.Context, decide func() error) error {
+	for range maxNeeds {
+		err := decide()
+		var need *machine.Need
+		if !errors.As(err, &need) {
+			return err
+		}
+		if err := m.fetch(ctx, need); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: run %s: it asks for more without end", errDamaged, m.run.ID)
+}
+
+// fetch loads what is needed. What is asked for again although it was loaded does not exist: the run is damaged.
+func (m *memory) fetch(ctx context.Context, need *machine.Need) error {
+	if len(need.Refs) > 0 {
+		if err := m.fetchPayloads(ctx, need.Refs); err != nil {
+			return err
+		}
+	}
+	if len(need.Scopes) > 0 {
+		return m.fetchDocuments(ctx, need.Scopes)
+	}
+	return nil
+}
+
+func (m *memory) fetchPayloads(ctx context.Context, refs []machine.Ref) error {
+	c, cancel := m.engine.call(ctx)
+	defer cancel()
+	got, err := m.engine.st.Payloads(c, m.run.Tenant, m.run.ID, refs)
+	if err := m.engine.fault("read payloads", err); err != nil {
+		return gone(err)
+	}
+	all := make(map[machine.Ref]json.RawMessage, len(m.payloads)+len(got))
+	for r, raw := range m.payloads {
+		all[r] = raw
+	}
+	for _, r := range refs {
+		raw, ok := got[r]
+		if !ok {
+			return fmt.Errorf("%w: run %s: payload %s is missing", errDamaged, m.run.ID, r)
+		}
+		all[r] = raw
+	}
+	m.payloads = all
+	return nil
+}
+
+func (m *memory) fetchDocuments(ctx context.Context, paths []string) error {
+	c, cancel := m.engine.call(ctx)
+	defer cancel()
+	got, err := m.engine.st.State(c, m.run.Tenant, m.run.ID, paths, nil)
+	if err := m.engine.fault("read documents", err); err != nil {
+		return gone(err)
+	}
+	if m.version != 0 && got.Version != m.version {
+		return errStale
+	}
+	for _, path := range paths {
+		if m.run.Known(path) {
+			return fmt.Errorf("%w: run %s: document %s is asked for again", errDamaged, m.run.ID, path)
+		}
+	}
+	m.run = merged(m.run, got.Run)
+	for _, path := range paths {
+		if !m.run.Known(path) { // a store that leaves out what does not exist
+			if err := m.run.Put(path, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// gone makes an error of what should exist and does not a damage.
+func gone(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return err
+}
+
+// backoff is the wait between tries while a store does not answer: it doubles from 50 ms up to 2 s.
+type backoff struct{ last time.Duration }
+
+func (b *backoff) next() time.Duration {
+	b.last = min(max(2*b.last, 50*time.Millisecond), 2*time.Second)
+	return b.last
+}

@@ -1,0 +1,239 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// signal wakes one loop. Raising it twice before it is heard is once.
+type signal chan struct{}
+
+func (s signal) raise() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+}
+
+// signals has one signal for each loop that has more to do than to wait for its time.
+type signals struct{ claim, settle, control, timer, timeout, inbox, change signal }
+
+func newSignals() signals {
+	s := func() signal { return make(signal, 1) }
+	return signals{claim: s(), settle: s(), control: s(), timer: s(), timeout: s(), inbox: s(), change: s()}
+}
+
+// wake hints at new work of any kind.
+func (s *signals) wake() {
+	s.claim.raise()
+	s.control.raise()
+	s.timer.raise()
+	s.inbox.raise()
+}
+
+// loop is one of Run's loops: it does a step after a signal, and after idle without one, but not more often than each gap.
+type loop struct {
+	signal signal
+	idle   func(time.Duration) time.Duration
+	poll   time.Duration // the longest wait
+	gap    time.Duration // the shortest, so that a flood of hints does not become a flood of queries
+	step   func(context.Context) (int, error)
+}
+
+func asGiven(d time.Duration) time.Duration { return d }
+
+// The polling net: hints only shorten these waits. An idle process makes at most five queries a second.
+const (
+	controlPoll = 500 * time.Millisecond
+	inboxPoll   = 500 * time.Millisecond
+	timerPoll   = time.Second
+	sweepPoll   = 3 * time.Second
+	renewTick   = time.Second
+	settlePoll  = time.Minute
+	hintGap     = 50 * time.Millisecond
+)
+
+func (e *Engine) loops() []loop {
+	all := []loop{
+		{signal: e.signals.claim, idle: asGiven, poll: claimPoll, step: e.ClaimOnce},
+		{signal: e.signals.control, idle: asGiven, poll: controlPoll, gap: hintGap, step: quiet(e.ControlOnce)},
+		{signal: e.signals.timer, idle: e.nextTimer, poll: timerPoll, gap: hintGap / 10, step: e.FireOnce},
+		{signal: e.signals.inbox, idle: asGiven, poll: inboxPoll, gap: hintGap, step: e.DeliverOnce},
+		{idle: asGiven, poll: sweepPoll, step: e.SweepOnce},
+		{idle: asGiven, poll: renewTick, step: quiet(e.RenewOnce)},
+		{idle: asGiven, poll: e.cfg.Renew, step: func(ctx context.Context) (int, error) { return 0, e.BeatOnce(ctx) }},
+	}
+	for range e.cfg.Settlers {
+		all = append(all, loop{signal: e.signals.settle, idle: e.nextSettle, poll: settlePoll, step: e.SettleOnce})
+	}
+	return all
+}
+
+// quiet makes a step that has done its work for now: what it counted is no reason to do it again at once.
+func quiet(step func(context.Context) (int, error)) func(context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) {
+		_, err := step(ctx)
+		return 0, err
+	}
+}
+
+// drive does steps until ctx ends. A step that found work is repeated at once, one that failed after a growing pause.
+func (e *Engine) drive(ctx context.Context, l loop) {
+	wait := backoff{}
+	for ctx.Err() == nil {
+		n, err := l.step(ctx)
+		switch {
+		case err != nil:
+			e.pause(ctx, nil, wait.next())
+			continue
+		case n > 0:
+			wait = backoff{}
+			continue
+		}
+		wait = backoff{}
+		e.pause(ctx, nil, l.gap)
+		e.pause(ctx, l.signal, l.idle(l.poll)-l.gap)
+	}
+}
+
+// pause waits for d, a signal, or the end of ctx.
+func (e *Engine) pause(ctx context.Context, s signal, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := e.clock.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s:
+	case <-ctx.Done():
+	}
+}
+
+// timeouts settles attempts that are out of time, each at its time.
+func (e *Engine) timeouts(ctx context.Context) {
+	for ctx.Err() == nil {
+		_, next := e.TimeoutOnce(ctx)
+		if next < 0 {
+			next = settlePoll
+		}
+		e.pause(ctx, e.signals.timeout, max(next, time.Microsecond))
+	}
+}
+
+// Run claims, executes and settles until ctx ends. Then it makes no new claims, lets attempts go on for Grace, interrupts
+// them, settles everything, and returns when all its goroutines have ended. The error says what could not be finished: the
+// leases of handlers that did not return, and of outcomes that the store did not take, run out by themselves. Run is called
+// once.
+func (e *Engine) Run(ctx context.Context) error {
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer e.end(ErrInterrupted)
+	if err := e.BeatOnce(work); err != nil && errors.Is(err, context.Canceled) {
+		return err
+	}
+	var loops sync.WaitGroup
+	for _, l := range e.loops() {
+		loops.Go(func() { e.drive(work, l) })
+	}
+	loops.Go(func() { e.timeouts(work) })
+	loops.Go(func() { e.watch(work) })
+	<-ctx.Done()
+	err := e.leave(work)
+	stop()
+	loops.Wait()
+	return err
+}
+
+// watch hears the store's hints. Without them polling is enough.
+func (e *Engine) watch(ctx context.Context) {
+	wait := backoff{}
+	for ctx.Err() == nil {
+		err := e.st.Watch(ctx, e.Hint)
+		if ctx.Err() != nil {
+			return
+		}
+		_ = e.fault("watch", err) // logged there; hints only shorten waits
+		e.pause(ctx, nil, wait.next())
+	}
+}
+
+// leave is the polite shutdown.
+func (e *Engine) leave(ctx context.Context) error {
+	e.Drain()
+	_ = e.BeatOnce(ctx) // so that others see it draining; a fault was logged
+	e.await(ctx, e.cfg.Grace, func() bool { return e.running() == 0 })
+	e.Interrupt()
+	e.await(ctx, e.cfg.Grace, func() bool { return e.running() == 0 })
+	e.await(ctx, e.cfg.Flush, func() bool { return e.pending() == 0 })
+	var left []error
+	if n := e.pending(); n > 0 {
+		left = append(left, fmt.Errorf("outcomes of %d runs could not be settled", n))
+	}
+	if n := e.running(); n > 0 {
+		left = append(left, fmt.Errorf("%d handlers did not return", n))
+	} else if g, ok := e.cfg.Launcher.(*goroutines); ok {
+		c, cancel := context.WithTimeout(ctx, e.cfg.Grace)
+		if !g.wait(c) {
+			left = append(left, errors.New("handlers of lost attempts did not return"))
+		}
+		cancel()
+	}
+	if len(left) > 0 {
+		return errors.Join(left...)
+	}
+	return e.Retire(ctx)
+}
+
+// await waits until done says so, at most for d. It looks after each change, and now and then.
+func (e *Engine) await(ctx context.Context, d time.Duration, done func() bool) {
+	end := e.clock.Now().Add(d)
+	for !done() {
+		left := end.Sub(e.clock.Now())
+		if left <= 0 {
+			return
+		}
+		e.pause(ctx, e.signals.change, min(left, hintGap))
+	}
+}
+
+// Drain makes the engine claim nothing any more.
+func (e *Engine) Drain() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.phase = max(e.phase, draining)
+}
+
+// Interrupt ends the contexts of all attempts: they are released, uncounted and ready at once for others, unless they
+// succeed or fail all the same.
+func (e *Engine) Interrupt() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.phase = leaving
+	for _, a := range e.holding() {
+		e.interrupt(a, interrupted)
+	}
+}
+
+// Retire removes the process from the store. It holds nothing any more.
+func (e *Engine) Retire(ctx context.Context) error {
+	c, cancel := e.call(ctx)
+	defer cancel()
+	return e.fault("retire", e.st.Retire(c, e.cfg.Owner))
+}
+
+// running gives the number of attempts whose handlers have not returned.
+func (e *Engine) running() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := e.overdue
+	for _, a := range e.held {
+		if !a.answered {
+			n++
+		}
+	}
+	return n
+}

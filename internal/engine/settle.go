@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+// SettleOnce takes what waits of up to Batch runs, has the machine apply it, and settles it in one transaction. It gives the
+// number of runs that it took. What lost to another process, or whose answer was lost, waits to be settled again; an error
+// means that some of it must wait, and that the caller had better pause.
+func (e *Engine) SettleOnce(ctx context.Context) (int, error) {
+	e.mu.Lock()
+	flights := e.board()
+	e.mu.Unlock()
+	if len(flights) == 0 {
+		return 0, nil
+	}
+	var all []*folding
+	var fault error
+	for _, f := range flights {
+		s, err := e.fold(ctx, f)
+		switch {
+		case err != nil:
+			fault = errors.Join(fault, e.unsettled(f, err))
+		case s.done:
+			e.nothing(f)
+		default:
+			all = append(all, s)
+		}
+	}
+	if len(all) == 0 {
+		return len(flights), fault
+	}
+	return len(flights), errors.Join(fault, e.commit(ctx, all))
+}
+
+// commit settles what was folded and takes in the answers.
+func (e *Engine) commit(ctx context.Context, all []*folding) error {
+	batch := make([]store.Settlement, len(all))
+	reserved := make([]*reservation, len(all))
+	e.mu.Lock()
+	asked := e.clock.Now()
+	for i, s := range all {
+		reserved[i] = e.handOver(s)
+		batch[i] = s.out
+	}
+	e.mu.Unlock()
+	c, cancel := e.call(ctx)
+	answers, err := e.st.Settle(c, batch)
+	cancel()
+	if err == nil && len(answers) != len(batch) {
+		err = errors.New("the store answered for another number of settlements")
+	}
+	err = e.fault("settle", err)
+	var begun []*Attempt
+	e.mu.Lock()
+	for i, s := range all {
+		e.slots.giveBack(reserved[i])
+		if err != nil {
+			e.unknown(s, err, len(all) > 1)
+			continue
+		}
+		e.heard(answers[i].Clock, asked)
+		begun = append(begun, e.settled(s, &answers[i], asked)...)
+	}
+	e.mu.Unlock()
+	for i, s := range all {
+		if err == nil && answers[i].Result == store.Won {
+			e.cfg.Observer.Settled(s.out.Run)
+		}
+	}
+	e.launch(begun)
+	e.signals.claim.raise()
+	e.signals.change.raise()
+	return err
+}
+
+// settled takes in the answer to one settlement and gives the attempts that it handed over. The caller holds e.mu.
+func (e *Engine) settled(s *folding, answer *store.Settled, asked time.Time) []*Attempt {
+	f := s.flight
+	switch answer.Result {
+	case store.Won:
+		return e.won(s, answer.Handed, asked)
+	case store.Lost:
+		f.state = store.RunState{}
+		f.alone = true
+		if f.tries++; f.tries > 2 {
+			e.delay(f, time.Duration(min(f.tries, 20))*5*time.Millisecond)
+		}
+		e.land(f, f.taken)
+	case store.Skewed: // the offset was refreshed by the answer
+		if f.tries++; f.tries > 1 {
+			e.delay(f, time.Duration(min(f.tries, 20))*50*time.Millisecond)
+		}
+		e.land(f, f.taken)
+	case store.Refused:
+		e.refused(s, answer.Err)
+	}
+	return nil
+}
+
+// won lets go of what was settled. The caller holds e.mu.
+func (e *Engine) won(s *folding, handed []store.Claimed, asked time.Time) []*Attempt {
+	f := s.flight
+	f.tries, f.damage, f.alone = 0, false, false
+	f.state = store.RunState{Run: saved(s.out.Run), Version: s.out.From + 1}
+	for _, x := range f.taken {
+		if x.attempt != nil {
+			e.release(x.attempt)
+		}
+	}
+	for _, path := range s.stops {
+		if a := e.held[taskKey{run: f.key.id, path: path}]; a != nil {
+			e.interrupt(a, stopped)
+		}
+	}
+	e.foresee(s.out.Effects)
+	for i := range handed {
+		handed[i].Run = f.state
+	}
+	hops, chain := s.chain(e.clock.Now())
+	begun := e.take(handed, hops+1, chain, asked)
+	e.land(f, nil)
+	return begun
+}
+
+// foresee notes the earliest of the timers that were set, so that they are fired in time. The caller holds e.mu.
+func (e *Engine) foresee(effects []machine.Effect) {
+	for _, effect := range effects {
+		if t, ok := effect.(machine.SetTimer); ok && (e.nextDue == 0 || t.Due < e.nextDue) {
+			e.nextDue = t.Due
+			e.signals.timer.raise()
+		}
+	}
+}
+
+// refused finds out which fact the store refuses, and makes it a failure of its attempt. The caller holds e.mu.
+func (e *Engine) refused(s *folding, why error) {
+	f := s.flight
+	f.state = store.RunState{}
+	x := f.taken[0]
+	switch {
+	case len(f.taken) > 1:
+		f.single = true
+	case x.attempt != nil && x.refusals < 2:
+		if x.refusals++; x.refusals == 2 { // not even that can be stored: perhaps it is what people are told
+			x.event.Facts = nil
+		}
+		x.event.Kind = machine.TaskFailed
+		x.event.Payload = encodeError(unstorable("outcome", why))
+	default:
+		e.damaged(f, why)
+	}
+	e.land(f, f.taken)
+}
+
+// unknown is when a settlement's answer did not come: it may have been carried out. The run is read again before anything
+// else is settled. The caller holds e.mu.
+func (e *Engine) unknown(s *folding, err error, several bool) {
+	f := s.flight
+	f.state = store.RunState{}
+	f.hand = s.out.Hand.Token
+	if several && !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+		f.alone = true // one of the batch may be the reason: the others must not suffer
+	}
+	e.retry(f)
+	e.land(f, f.taken)
+}
+
+// retry delays a flight the longer the more often it was tried. The caller holds e.mu.
+func (e *Engine) retry(f *flight) {
+	f.tries++
+	e.delay(f, min(50*time.Millisecond<<min(f.tries, 6), 2*time.Second))
+}
+
+// unsettled is when a flight's facts could not even be applied. It gives the error back if it is the store's.
+func (e *Engine) unsettled(f *flight, err error) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f.state = store.RunState{}
+	switch {
+	case errors.Is(err, errStale):
+		f.alone = true
+		e.land(f, f.taken)
+		return nil
+	case errors.Is(err, errDamaged), errors.Is(err, machine.ErrDamaged):
+		e.damaged(f, err)
+		e.land(f, f.taken)
+		return nil
+	}
+	e.retry(f)
+	e.land(f, f.taken)
+	return err
+}
+
+const damagePause = time.Minute // before a damaged run is tried again: somebody may have repaired it
+
+// damaged leaves a run alone for a while. The caller holds e.mu.
+func (e *Engine) damaged(f *flight, err error) {
+	if !f.damage {
+		e.log.Error("a run is damaged and left alone; the others go on", "run", f.key.id, "error", err)
+	}
+	f.damage = true
+	e.delay(f, damagePause)
+}
+
+// nothing is when no fact of a flight counts any more: what it held was settled before, or taken away.
+func (e *Engine) nothing(f *flight) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f.tries = 0
+	for _, x := range f.taken {
+		if x.attempt != nil {
+			e.release(x.attempt)
+		}
+	}
+	e.land(f, nil)
+}
+
+// adopt takes up the tasks that a settlement handed over to this process although its answer was lost.
+func (e *Engine) adopt(live []store.Live, f *flight, state store.RunState) {
+	var tasks []store.Claimed
+	e.mu.Lock()
+	for i := range live {
+		l := &live[i]
+		if l.Owner == e.cfg.Owner && l.Token == f.hand && e.held[taskKey{run: f.key.id, path: l.Path}] == nil {
+			tasks = append(tasks, store.Claimed{Task: l.Task, Token: l.Token, Run: state})
+		}
+	}
+	now := e.clock.Now()
+	begun := e.take(tasks, 0, now, now)
+	e.mu.Unlock()
+	e.launch(begun)
+}
+
+// pending gives the number of flights whose facts wait or are being settled, damaged runs left out.
+func (e *Engine) pending() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := 0
+	for _, f := range e.flights {
+		if (f.busy || len(f.facts) > 0) && !f.damage {
+			n++
+		}
+	}
+	return n
+}
+
+// nextSettle gives the time until a flight that waits may be tried again.
+func (e *Engine) nextSettle(idle time.Duration) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.clock.Now()
+	for _, f := range e.later {
+		idle = min(idle, max(0, f.before.Sub(now)))
+	}
+	if len(e.queue) > 0 {
+		return 0
+	}
+	return idle
+}
