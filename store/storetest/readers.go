@@ -1,0 +1,228 @@
+package storetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+// The trials of readers hold O1, O3 and what lists owe.
+var readerTrials = []trial{
+	{name: "a state brings the documents that are asked for", hold: readState},
+	{name: "payloads are read by entry and by value", hold: readPayloads},
+	{name: "tasks are read by path", hold: readTasks},
+	{name: "a journal is read in pages", hold: readJournal},
+	{name: "runs are listed newest first, in pages", hold: readRuns},
+	{name: "runs are filtered", hold: readFilters},
+	{name: "letters are listed newest first", hold: readLetters},
+	{name: "what does not exist is not found", hold: readNothing},
+}
+
+func readState(f *fixture) {
+	r := f.begin()
+	st := f.next(r)
+	for _, path := range []string{"s", "s/t", "sx", "m[0]", "m[0:]", "m[10]/x"} {
+		f.document(st.Run, path, `{"s":"p1"}`)
+	}
+	f.win(r, st)
+	tests := []struct {
+		scopes, under []string
+		want          []string // "!" in front: known not to exist
+	}{
+		{nil, nil, nil},
+		{[]string{"s", "none", "m[0:]", "m[256:]"}, nil, []string{"!m[256:]", "!none", "m[0:]", "s"}},
+		{nil, []string{"s"}, []string{"s", "s/t", "sx"}},
+		{nil, []string{"s/", "m["}, []string{"m[0:]", "m[0]", "m[10]/x", "s/t"}},
+		{[]string{"none"}, []string{"m[0"}, []string{"!none", "m[0:]", "m[0]"}},
+		{nil, []string{""}, []string{"m[0:]", "m[0]", "m[10]/x", "s", "s/t", "sx"}},
+		{nil, []string{"%", "_"}, nil},
+	}
+	for _, test := range tests {
+		got, err := f.s.State(f.ctx, tenant, r.ID, test.scopes, test.under)
+		f.must(err)
+		f.equal(fmt.Sprint(test.scopes, test.under), documents(got.Run), test.want)
+		f.equal("root", got.Run.Root, r.Root)
+	}
+}
+
+// documents gives the paths of the loaded documents, those known not to exist with "!" in front.
+func documents(r *machine.Run) []string {
+	found := map[string]bool{}
+	for path, doc := range r.Scopes {
+		found[path] = doc != nil
+	}
+	for path, doc := range r.Chunks {
+		found[path] = doc != nil
+	}
+	return marked(found)
+}
+
+func readPayloads(f *fixture) {
+	r := f.begin(put("m", 3, `3`))
+	f.advance(r)
+	st := f.next(r)
+	st.Entries[0].Payload = nil
+	f.win(r, st)
+	ref := machine.Ref{Key: "m", Index: 3}
+	got, err := f.s.Payloads(f.ctx, tenant, r.ID, []machine.Ref{{Seq: 1}, {Seq: 2}, {Seq: 3}, {Seq: 4}, ref, {Key: "m", Index: 4}, {Key: "2"}})
+	f.must(err)
+	f.equal("payloads", got, map[machine.Ref]json.RawMessage{
+		{Seq: 1}: json.RawMessage(`{"n":1}`), {Seq: 2}: json.RawMessage(`{"entry":2}`), ref: json.RawMessage(`3`),
+	})
+	got, err = f.s.Payloads(f.ctx, tenant, r.ID, nil)
+	f.must(err)
+	f.equal("none", len(got), 0)
+}
+
+func readTasks(f *fixture) {
+	r := f.begin(task("b"), task("a"), task("m[10]"), task("m[2]"))
+	f.begin(task("a"))
+	f.equal("all", f.taskPaths(r), []string{"a", "b", "m[10]", "m[2]"})
+	got, err := f.s.Tasks(f.ctx, tenant, r.ID, []string{"m[2]", "none", "a"})
+	f.must(err)
+	f.equal("some", len(got), 2)
+	f.equal("some", []string{got[0].Path, got[1].Path}, []string{"a", "m[2]"})
+	got, err = f.s.Tasks(f.ctx, tenant, r.ID, []string{})
+	f.must(err)
+	f.equal("none", len(got), 0)
+}
+
+func readJournal(f *fixture) {
+	r := f.begin()
+	for range 4 {
+		f.advance(r)
+	}
+	all := f.journal(r)
+	f.equal("length", len(all), 5)
+	for i, e := range all {
+		f.equal("number", e.Seq, int64(i+1))
+	}
+	for after := range int64(7) {
+		got, err := f.s.Journal(f.ctx, tenant, r.ID, after, 2)
+		f.must(err)
+		f.equal(fmt.Sprint("after ", after), got, all[min(after, 5):min(after+2, 5)])
+	}
+}
+
+func readRuns(f *fixture) {
+	var want []string
+	for range 5 {
+		want = append([]string{f.begin().ID}, want...)
+	}
+	f.beginAs(stranger, "")
+	before := ""
+	for i := 0; i < 6; i += 2 {
+		got, err := f.s.Runs(f.ctx, store.Filter{Tenant: tenant, Before: before, Limit: 2})
+		f.must(err)
+		f.equal("page", rowIDs(got), want[i:min(i+2, 5)])
+		before = got[len(got)-1].ID
+	}
+	got, err := f.s.Runs(f.ctx, store.Filter{Tenant: tenant, Before: before})
+	f.must(err)
+	f.equal("after the last", len(got), 0)
+	starts := make([]store.Start, 120)
+	for i := range starts {
+		starts[i] = f.start(f.newRun(tenant, ""))
+	}
+	_, err = f.s.Start(f.ctx, starts)
+	f.must(err)
+	got, err = f.s.Runs(f.ctx, store.Filter{Tenant: tenant})
+	f.must(err)
+	f.equal("without a limit", len(got), 100)
+}
+
+func rowIDs(rows []store.RunRow) []string {
+	var out []string
+	for _, r := range rows {
+		out = append(out, r.ID)
+	}
+	return out
+}
+
+func readFilters(f *fixture) {
+	f.register(tenant, "other")
+	a := f.beginAs(tenant, "k")
+	b := f.newRun(tenant, "k")
+	b.Workflow, b.CreatedAt = "other", b.CreatedAt.Add(-time.Hour)
+	c := f.newRun(tenant, "")
+	c.Status, c.CreatedAt = machine.Pending, c.CreatedAt.Add(-2*time.Hour)
+	out, err := f.s.Start(f.ctx, []store.Start{f.start(b), f.start(c)})
+	f.must(err)
+	f.must(errors.Join(out[0].Err, out[1].Err))
+	plain := strings.ReplaceAll(b.ID, "-", "")
+	tests := []struct {
+		name   string
+		filter store.Filter
+		want   []string
+	}{
+		{"workflow", store.Filter{Workflow: workflow}, []string{c.ID, a.ID}},
+		{"key", store.Filter{Key: "k"}, []string{b.ID, a.ID}},
+		{"workflow and key", store.Filter{Workflow: "other", Key: "k"}, []string{b.ID}},
+		{"status", store.Filter{Status: []machine.Status{machine.Pending, machine.Failed}}, []string{c.ID}},
+		{"either status", store.Filter{Status: []machine.Status{machine.Pending, machine.Running}}, []string{c.ID, b.ID, a.ID}},
+		{"ending", store.Filter{IDSuffix: plain[len(plain)-4:]}, []string{b.ID}},
+		{"longer than the last group", store.Filter{IDSuffix: plain[len(plain)-15:]}, []string{b.ID}},
+		{"whole id", store.Filter{IDSuffix: plain}, []string{b.ID}},
+		{"no such ending", store.Filter{IDSuffix: "ffff"}, nil},
+		{"since", store.Filter{Since: b.CreatedAt}, []string{b.ID, a.ID}},
+		{"until", store.Filter{Until: b.CreatedAt}, []string{c.ID}},
+		{"between", store.Filter{Since: c.CreatedAt, Until: a.CreatedAt}, []string{c.ID, b.ID}},
+		{"no tenant", store.Filter{Tenant: "none"}, nil},
+	}
+	for _, test := range tests {
+		if test.filter.Tenant == "" {
+			test.filter.Tenant = tenant
+		}
+		got, err := f.s.Runs(f.ctx, test.filter)
+		f.must(err)
+		f.equal(test.name, rowIDs(got), test.want)
+	}
+	got, err := f.s.Runs(f.ctx, store.Filter{Tenant: tenant, Workflow: "other"})
+	f.must(err)
+	f.equal("row", got, []store.RunRow{{Header: b.Header, Status: b.Status, Seq: 1, StartedAt: b.StartedAt}})
+}
+
+func readLetters(f *fixture) {
+	r, other := f.begin(letter("1", nil)), f.begin(letter("2", nil))
+	f.advance(r, letter("3", nil))
+	read := func(runID string, limit int) []string {
+		got, err := f.s.Letters(f.ctx, tenant, runID, limit)
+		f.must(err)
+		var out []string
+		for _, l := range got {
+			out = append(out, l.Path)
+		}
+		return out
+	}
+	f.equal("all", read("", 0), []string{"3", "2", "1"})
+	f.equal("of one run", read(r.ID, 0), []string{"3", "1"})
+	f.equal("of the other", read(other.ID, 9), []string{"2"})
+	f.equal("some", read("", 2), []string{"3", "2"})
+	f.equal("of none", read(f.id(), 9), []string(nil))
+}
+
+func readNothing(f *fixture) {
+	for _, id := range []string{f.id(), "not an id", ""} {
+		f.unknown(tenant, id)
+	}
+}
+
+// unknown asks every reader for a run that is not there for this tenant.
+func (f *fixture) unknown(tenant, id string) {
+	f.Helper()
+	_, state := f.s.State(f.ctx, tenant, id, nil, nil)
+	_, payloads := f.s.Payloads(f.ctx, tenant, id, []machine.Ref{{Seq: 1}})
+	_, tasks := f.s.Tasks(f.ctx, tenant, id, nil)
+	_, timers := f.s.Timers(f.ctx, tenant, id)
+	_, journal := f.s.Journal(f.ctx, tenant, id, 0, 9)
+	for i, err := range []error{state, payloads, tasks, timers, journal} {
+		if !errors.Is(err, store.ErrNotFound) {
+			f.Fatalf("reader %d of %q: %v, want not found", i, id, err)
+		}
+	}
+}
