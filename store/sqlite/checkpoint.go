@@ -1,0 +1,121 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// checkpointer brings the log into the file off the hot path, so that the log is overwritten from its beginning instead of
+// growing: a commit that overwrites costs a twentieth of one that extends the file.
+//
+// A checkpoint beside a busy writer never reaches the log's end, and only a log that was brought in whole is begun anew. So
+// it works twice: most of it beside the writers, then the little that was added meanwhile while holding the write lock. What
+// fails is left to the next time: nothing is lost by it, and a disk that is full is told to the next writer.
+type checkpointer struct {
+	s      *Store
+	c      *conn // used by the loop alone
+	wake   chan struct{}
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	due    atomic.Int64 // the count of rows written at which to work
+	base   int64        // the count when the log was last begun anew; the loop's alone
+	ratio  float64      // pages of the log for one row written, learned; the loop's alone
+}
+
+const (
+	logPages   = 2048 // 8 MiB: how long the log may grow before it is brought in
+	firstRatio = 1.0
+	lockWait   = 200 * time.Millisecond // how long the checkpointer asks for the write lock
+)
+
+// newCheckpointer starts the loop; stop ends it.
+func newCheckpointer(ctx context.Context, s *Store) *checkpointer {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	k := &checkpointer{s: s, wake: make(chan struct{}, 1), cancel: cancel, ratio: firstRatio}
+	k.due.Store(logPages)
+	k.done.Go(func() { k.loop(ctx) })
+	return k
+}
+
+// note tells how many rows the writer has written in all.
+func (k *checkpointer) note(written int) {
+	if int64(written) < k.due.Load() {
+		return
+	}
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (k *checkpointer) loop(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.wake:
+			k.work(ctx)
+		}
+	}
+}
+
+func (k *checkpointer) work(ctx context.Context) {
+	if k.c == nil {
+		c, err := k.s.connect(ctx)
+		if err != nil {
+			return
+		}
+		k.c = c
+	}
+	if _, _, err := k.c.checkpoint(); err != nil {
+		return
+	}
+	select {
+	case w := <-k.s.writer:
+		k.finish(ctx, w)
+		k.s.writer <- w
+	case <-ctx.Done():
+	}
+}
+
+// finish brings in the rest while nobody writes.
+func (k *checkpointer) finish(ctx context.Context, w *conn) {
+	written := int64(w.written)
+	k.due.Store(written + logPages/4) // when it fails
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	if err := k.s.begin(ctx, w); err != nil {
+		return
+	}
+	defer w.rollback()
+	pages, brought, err := k.c.checkpoint()
+	if err != nil || brought < pages {
+		return
+	}
+	if rows := written - k.base; rows > 0 {
+		k.ratio = min(10, max(0.1, float64(pages)/float64(rows)))
+	}
+	k.base = written
+	k.due.Store(written + int64(logPages/k.ratio))
+}
+
+// checkpoint gives how many pages the log has and how many of them are in the file.
+func (c *conn) checkpoint() (pages, brought int, err error) {
+	_, err = c.one("pragma wal_checkpoint(passive)", func(r *row) error {
+		pages, brought = r.ColumnInt(1), r.ColumnInt(2)
+		return nil
+	})
+	return pages, brought, err
+}
+
+// stop ends the loop and waits for it.
+func (k *checkpointer) stop() error {
+	k.cancel()
+	k.done.Wait()
+	if k.c == nil {
+		return nil
+	}
+	return k.c.db.Close()
+}

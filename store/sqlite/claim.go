@@ -1,0 +1,245 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+const (
+	defaultBytes = 16 << 20
+	ripenAtOnce  = 1000 // due tasks that one claim moves into the ready set
+	setAside     = time.Minute
+)
+
+// Claim is [store.Worker.Claim]. It asks for the write lock only when there is something to take.
+func (s *Store) Claim(ctx context.Context, ask store.Claim) ([]store.Claimed, error) {
+	some, err := s.claimable(ctx, ask)
+	if err != nil || !some {
+		return nil, err
+	}
+	if err := s.owners.hold(ask.Owner); err != nil {
+		return nil, s.fault(ctx, "claim", err)
+	}
+	var out []store.Claimed
+	err = s.write(ctx, "claim", func(c *conn) error {
+		now := s.o.Clock()
+		t := &taking{loader: newLoader(c), s: s, ask: ask, now: now}
+		if err := t.take(); err != nil {
+			return err
+		}
+		out = t.out
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+const (
+	// One probe of the due index.
+	anyDueSQL = "select 1 from tasks indexed by tasks_due where state = 1 and due <= ? limit 1"
+	// One probe of the ready index.
+	anyReadySQL = "select 1 from tasks indexed by tasks_ready where lane = ? and state = 0 limit 1"
+	// The tasks of one run, in the primary key.
+	anyOfRunSQL = "select 1 from tasks where run = ? and (state = 0 or state = 1 and due <= ?) limit 1"
+)
+
+// claimable says whether a claim may find something, on a snapshot and without the write lock.
+func (s *Store) claimable(ctx context.Context, ask store.Claim) (some bool, err error) {
+	if ask.Limit <= 0 {
+		return false, nil
+	}
+	yes := func(*row) error { some = true; return nil }
+	err = s.read(ctx, "claim", func(c *conn) error {
+		now := s.o.Clock()
+		if ask.Run != "" {
+			run, _ := parseID(ask.Run)
+			_, err := c.one(anyOfRunSQL, yes, run, now)
+			return err
+		}
+		if _, err := c.one(anyDueSQL, yes, now); err != nil {
+			return err
+		}
+		for _, l := range ask.Lanes {
+			if some {
+				break
+			}
+			if _, err := c.one(anyReadySQL, yes, l.Lane); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return some, err
+}
+
+// taking is one claim under way.
+type taking struct {
+	*loader
+	s     *Store
+	ask   store.Claim
+	now   machine.Time
+	bytes int
+	full  bool // the bound of bytes is reached
+	out   []store.Claimed
+}
+
+const (
+	// A range of the due index, oldest first. What is changed leaves the index, so that the next call goes on behind it.
+	ripenSQL = `update tasks set state = 0, due = 0 where (run, path) in
+		(select run, path from tasks indexed by tasks_due where state = 1 and due <= ? order by due limit ?)`
+	// The tasks of one run, in the primary key.
+	ripenRunSQL = "update tasks set state = 0, due = 0 where run = ? and state = 1 and due <= ?"
+
+	candidateColumns = "run, path, lane, priority, attempt, env, refs, cause, lease_ms, ready_at"
+	// One range of the ready index, in its order: no sort. The write lock keeps everybody else out, so that nothing is held
+	// by others and nothing is skipped.
+	candidatesSQL = "select " + candidateColumns + ` from tasks indexed by tasks_ready
+		where lane = ? and state = 0 order by rank, run, path limit ?`
+	// The tasks of one run, few beside those of its lanes: sorted.
+	candidatesOfRunSQL = "select " + candidateColumns + ` from tasks
+		where run = ? and state = 0 and (select tenant from runs where id = tasks.run) = ? order by rank, path`
+
+	leaseSQL = `update tasks set state = 2, due = 0, attempt = attempt + 1, token = ?, owner = ?, lease_until = ?,
+		claimed_at = ?, stop = 0 where run = ? and path = ?`
+)
+
+func (t *taking) take() error {
+	if _, err := t.c.exec(ripenSQL, t.now, ripenAtOnce); err != nil {
+		return err
+	}
+	if t.ask.Run != "" {
+		return t.takeOfRun()
+	}
+	for _, l := range t.ask.Lanes {
+		n := min(l.Limit, t.ask.Limit-len(t.out))
+		lane, found, err := t.s.lanes.find(t.c, l.Lane)
+		if err != nil {
+			return err
+		}
+		if n <= 0 || t.full || !found || lane.Paused {
+			continue
+		}
+		ready, err := t.candidates(candidatesSQL, l.Lane, n)
+		if err != nil {
+			return err
+		}
+		if err := t.lease(ready); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *taking) takeOfRun() error {
+	run, ok := parseID(t.ask.Run)
+	if !ok {
+		return nil
+	}
+	if _, err := t.c.exec(ripenRunSQL, run, t.now); err != nil {
+		return err
+	}
+	all, err := t.candidates(candidatesOfRunSQL, run, t.ask.Tenant)
+	if err != nil {
+		return err
+	}
+	mine := slices.DeleteFunc(all, func(k candidate) bool {
+		return k.task.Lane.Paused || !slices.Contains(t.ask.Handlers, k.task.Lane.Handler)
+	})
+	return t.lease(mine[:min(t.ask.Limit, len(mine))])
+}
+
+// candidate is a row of a ready task, its programs not read yet.
+type candidate struct {
+	run  id
+	task store.Task
+	env  []byte
+	refs []byte
+}
+
+func (t *taking) candidates(query string, args ...any) ([]candidate, error) {
+	var out []candidate
+	err := t.c.each(query, func(r *row) error {
+		k := candidate{run: idAt(r, 0), env: bytesAt(r, 5), refs: bytesAt(r, 6)}
+		k.task = store.Task{
+			Path: r.ColumnText(1), Priority: r.ColumnInt(3), Attempt: r.ColumnInt(4), Cause: r.ColumnInt64(7),
+			Lease: r.ColumnInt64(8), ReadyAt: timeAt(r, 9),
+		}
+		k.task.Lane.ID = r.ColumnInt64(2)
+		out = append(out, k)
+		return nil
+	}, args...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		lane, _, err := t.s.lanes.find(t.c, out[i].task.Lane.ID)
+		if err != nil {
+			return nil, err
+		}
+		out[i].task.Lane = lane
+		out[i].task.RunID = out[i].run.String()
+	}
+	return out, nil
+}
+
+// lease takes candidates in order until the bound of bytes. One whose run is damaged is set aside for a while, so that it
+// stops no other.
+func (t *taking) lease(candidates []candidate) error {
+	for i := range candidates {
+		k := &candidates[i]
+		claimed, size, err := t.load(k)
+		if damaged(err) {
+			if err := t.postpone(k); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if t.bytes += size; len(t.out) > 0 && t.bytes > cmp.Or(t.ask.Bytes, defaultBytes) {
+			t.full = true
+			return nil
+		}
+		until := t.now.Add(leaseOf(&k.task, t.ask.Lease))
+		if _, err := t.c.exec(leaseSQL, t.ask.Token, t.ask.Owner, until, t.now, k.run, k.task.Path); err != nil {
+			return err
+		}
+		claimed.Attempt++
+		claimed.Token = t.ask.Token
+		t.out = append(t.out, claimed)
+	}
+	return nil
+}
+
+func (t *taking) postpone(k *candidate) error {
+	_, err := t.c.exec("update tasks set state = 1, due = ? where run = ? and path = ?",
+		t.now.Add(setAside), k.run, k.task.Path)
+	return err
+}
+
+func (t *taking) load(k *candidate) (store.Claimed, int, error) {
+	if err := decodeTask(&k.task, k.env, k.refs); err != nil {
+		return store.Claimed{}, 0, err
+	}
+	state, err := t.state(k.run, machine.Documents(k.task.Path))
+	if err != nil {
+		return store.Claimed{}, 0, err
+	}
+	payloads, size, err := t.payloads(k.run, k.task.Refs)
+	return store.Claimed{Task: k.task, Run: state, Payloads: payloads}, size, err
+}
+
+func leaseOf(t *store.Task, lease time.Duration) time.Duration {
+	if t.Lease > 0 {
+		return time.Duration(t.Lease) * time.Millisecond
+	}
+	return lease
+}

@@ -1,0 +1,231 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+const (
+	perBoost = 2 * int64(time.Second/time.Microsecond) // rank of one point of priority
+
+	journalSQL = "insert into journal values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	saveSQL    = "insert into scopes values (?, ?, ?) on conflict (run, path) do update set doc = excluded.doc"
+	startSQL   = `insert into tasks (run, path, lane, rank, state, due, priority, attempt, cause, lease_ms, ready_at, token,
+		owner, lease_until, claimed_at, refs, env) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	timerSQL  = "insert into timers values (?, ?, ?, ?) on conflict (run, key) do update set due = excluded.due"
+	letterSQL = "insert into dead_letters (tenant, run, kind, path, error, created_at) values (?, ?, ?, ?, ?, ?)"
+)
+
+// endSQL deletes what is live of a run: each is one range of a primary key. Documents of results are kept.
+var endSQL = []string{
+	"delete from tasks where run = ?",
+	"delete from timers where run = ?",
+	"delete from inbox where seq in (select seq from told where run = ?)",
+	"delete from told where run = ?",
+	"delete from scopes where run = ? and substr(path, -2) <> ':]'",
+}
+
+// carryOut does all that follows the run's row and the guards, in the order of store.Settlement.
+func (w *settling) carryOut(m *member) ([]store.Claimed, error) {
+	if err := w.consume(m); err != nil {
+		return nil, err
+	}
+	for _, change := range m.changes {
+		if err := w.save(m, change); err != nil {
+			return nil, err
+		}
+	}
+	for i := range m.Entries {
+		if err := w.record(m, &m.Entries[i]); err != nil {
+			return nil, err
+		}
+	}
+	var handed []store.Claimed
+	for i, effect := range m.Effects {
+		var err error
+		if e, ok := effect.(machine.StartTask); ok {
+			handed, err = w.start(m, i, &e, handed)
+		} else {
+			err = w.effect(m, effect)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return handed, w.pay(m, handed)
+}
+
+func (m *member) cause(i int) int64 {
+	if i < len(m.Causes) {
+		return m.Causes[i]
+	}
+	return 0
+}
+
+// consume removes timers that fired and messages that were delivered.
+func (w *settling) consume(m *member) error {
+	for _, key := range m.Timers {
+		if err := w.cancelTimer(m, key); err != nil {
+			return err
+		}
+	}
+	for _, seq := range m.Inbox {
+		if _, err := w.c.exec("delete from inbox where seq = ? and run = ?", seq, m.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *settling) save(m *member, change machine.Change) error {
+	if change.Doc == nil {
+		_, err := w.c.exec("delete from scopes where run = ? and path = ?", m.id, change.Path)
+		return err
+	}
+	_, err := w.c.exec(saveSQL, m.id, change.Path, change.Doc)
+	return err
+}
+
+func (w *settling) record(m *member, e *store.Entry) error {
+	_, err := w.c.exec(journalSQL, m.id, e.Seq, e.At, string(e.Kind), e.Path, e.Name, e.Key, e.Attempt, e.Cause, e.Payload,
+		e.Facts)
+	return err
+}
+
+func (w *settling) effect(m *member, effect machine.Effect) error {
+	switch e := effect.(type) {
+	case machine.StopTask:
+		return w.stop(m, e.Path)
+	case machine.SetTimer:
+		_, err := w.c.exec(timerSQL, m.id, e.Key, m.Run.Tenant, e.Due)
+		return err
+	case machine.CancelTimer:
+		return w.cancelTimer(m, e.Key)
+	case machine.PutValue:
+		_, err := w.c.exec("insert into run_values values (?, ?, ?, ?)", m.id, e.Ref.Key, e.Ref.Index, e.Data)
+		return err
+	case machine.OpenLetter:
+		_, err := w.c.exec(letterSQL, m.Run.Tenant, m.id, string(e.Kind), e.Path, encodeFailure(e.Error), m.At)
+		return err
+	case machine.EndRun:
+		return w.end(m)
+	}
+	return fmt.Errorf("effect %T: unknown to this store", effect)
+}
+
+func (w *settling) cancelTimer(m *member, key string) error {
+	_, err := w.c.exec("delete from timers where run = ? and key = ?", m.id, key)
+	return err
+}
+
+// stop deletes a task that nobody holds and marks one that is held.
+func (w *settling) stop(m *member, path string) error {
+	n, err := w.c.exec(dropSQL, m.id, path, 0)
+	if err == nil && n == 0 {
+		_, err = w.c.exec("update tasks set stop = 1 where run = ? and path = ?", m.id, path)
+	}
+	return err
+}
+
+func (w *settling) end(m *member) error {
+	for _, query := range endSQL {
+		if _, err := w.c.exec(query, m.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start inserts a task, as leased when it is handed over.
+func (w *settling) start(m *member, i int, e *machine.StartTask, handed []store.Claimed) ([]store.Claimed, error) {
+	lane, err := w.s.lanes.named(w.c, store.Lane{
+		Tenant: m.Run.Tenant, Queue: e.Queue, Handler: e.Handler, Workflow: m.Run.Workflow,
+	})
+	if err != nil {
+		return handed, err
+	}
+	t := store.Task{
+		RunID: m.Run.ID, Path: e.Path, Lane: lane, Priority: e.Priority, Attempt: e.Attempt, Env: e.Env,
+		Refs: slices.Clone(e.Refs), Cause: m.cause(i), Lease: e.Lease, ReadyAt: e.Due,
+	}
+	if e.Due == 0 {
+		t.ReadyAt = m.At
+	}
+	live := store.Live{Task: t, State: store.Ready}
+	switch {
+	case e.Due > w.now:
+		live.State, live.Due = store.Delayed, e.Due
+	case m.hands(i, &t, len(handed)):
+		t.Attempt++
+		live = store.Live{
+			Task: t, State: store.Leased, Token: m.Hand.Token, Owner: m.Hand.Owner,
+			LeaseUntil: w.now.Add(leaseOf(&t, m.Hand.Lease)), ClaimedAt: w.now,
+		}
+		handed = append(handed, store.Claimed{Task: t, Token: m.Hand.Token})
+	}
+	return handed, w.insert(m, &live, m.starts[i])
+}
+
+// hands says whether a task that is ready now is handed over: not one that the same settlement takes back.
+func (m *member) hands(i int, t *store.Task, already int) bool {
+	stop, stopped := m.stopsAt[t.Path]
+	return already < m.Hand.Limit && m.endsAt < i && !(stopped && stop > i) && !t.Lane.Paused &&
+		slices.Contains(m.Hand.Handlers, t.Lane.Handler)
+}
+
+func (w *settling) insert(m *member, l *store.Live, text startRow) error {
+	rank := int64(l.ReadyAt) - int64(l.Priority)*perBoost
+	_, err := w.c.exec(startSQL, m.id, l.Path, l.Lane.ID, rank, int(l.State), l.Due, l.Priority, l.Attempt, l.Cause,
+		l.Task.Lease, l.ReadyAt, l.Token, l.Owner, l.LeaseUntil, l.ClaimedAt, text.refs, text.env)
+	return err
+}
+
+// pay completes the tasks handed over: the run as it is now, and the payloads that they refer to.
+func (w *settling) pay(m *member, handed []store.Claimed) error {
+	if len(handed) == 0 {
+		return nil
+	}
+	loader := newLoader(w.c)
+	m.bring(loader)
+	state := store.RunState{Run: m.Run.Saved(), Version: m.From + 1}
+	for i := range handed {
+		payloads, _, err := loader.payloads(m.id, handed[i].Refs)
+		if err != nil {
+			return err
+		}
+		for ref, payload := range payloads {
+			payloads[ref] = slices.Clone(payload)
+		}
+		handed[i].Run, handed[i].Payloads = state, payloads
+	}
+	return nil
+}
+
+// bring tells the loader the payloads that the settlement itself carries.
+func (m *member) bring(l *loader) {
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		l.paid[paidFor{m.id, machine.Ref{Seq: e.Seq}}] = e.Payload
+	}
+	for _, effect := range m.Effects {
+		if e, ok := effect.(machine.PutValue); ok {
+			l.paid[paidFor{m.id, e.Ref}] = e.Data
+		}
+	}
+}
+
+func encodeFailure(e *machine.Error) []byte {
+	if e == nil {
+		return nil
+	}
+	b, err := json.Marshal(e)
+	if err != nil { // its data was found storable, or the settlement is refused
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/millrace-go/millrace/store"
+)
+
+// laneCache keeps lanes that this handle has met. It is used under the writer alone, and compared with the database once a
+// transaction: a trigger counts changes of known lanes; new ones harm nobody.
+type laneCache struct {
+	byID       map[int64]store.Lane
+	byName     map[store.Lane]store.Lane // by a lane without ID and Paused
+	generation int64
+	stale      bool
+}
+
+const maxLanesKept = 100_000
+
+func (l *laneCache) forget() { l.byID, l.byName = nil, nil }
+
+func (l *laneCache) keep(lane store.Lane) {
+	if l.byID == nil || len(l.byID) >= maxLanesKept {
+		l.byID, l.byName = map[int64]store.Lane{}, map[store.Lane]store.Lane{}
+	}
+	name := lane
+	name.ID, name.Paused = 0, false
+	l.byID[lane.ID], l.byName[name] = lane, lane
+}
+
+// refresh forgets what another transaction has changed.
+func (l *laneCache) refresh(c *conn) error {
+	if !l.stale {
+		return nil
+	}
+	_, err := c.one("select value from meta where name = 'lanes'", func(r *row) error {
+		if n := r.ColumnInt64(0); n != l.generation {
+			l.generation = n
+			l.forget()
+		}
+		return nil
+	})
+	l.stale = err != nil
+	return err
+}
+
+const laneColumns = "id, tenant, queue, handler, workflow, paused"
+
+func laneAt(r *row, col int) store.Lane {
+	return store.Lane{
+		ID: r.ColumnInt64(col), Tenant: r.ColumnText(col + 1), Queue: r.ColumnText(col + 2),
+		Handler: r.ColumnText(col + 3), Workflow: r.ColumnText(col + 4), Paused: r.ColumnBool(col + 5),
+	}
+}
+
+// find gives the lane with this id, if there is one.
+func (l *laneCache) find(c *conn, laneID int64) (store.Lane, bool, error) {
+	if err := l.refresh(c); err != nil {
+		return store.Lane{}, false, err
+	}
+	if lane, ok := l.byID[laneID]; ok {
+		return lane, true, nil
+	}
+	var lane store.Lane
+	found, err := c.one("select "+laneColumns+" from lanes where id = ?", func(r *row) error {
+		lane = laneAt(r, 0)
+		l.keep(lane)
+		return nil
+	}, laneID)
+	return lane, found, err
+}
+
+// named gives the lane with these names, and makes it when it is new.
+func (l *laneCache) named(c *conn, name store.Lane) (store.Lane, error) {
+	if err := l.refresh(c); err != nil {
+		return store.Lane{}, err
+	}
+	if lane, ok := l.byName[name]; ok {
+		return lane, nil
+	}
+	for range 2 {
+		found, err := c.one("select "+laneColumns+" from lanes where tenant = ? and queue = ? and handler = ? and workflow = ?",
+			func(r *row) error {
+				name = laneAt(r, 0)
+				return nil
+			}, name.Tenant, name.Queue, name.Handler, name.Workflow)
+		if err != nil || found {
+			l.keep(name)
+			return name, err
+		}
+		_, err = c.exec("insert into lanes (tenant, queue, handler, workflow) values (?, ?, ?, ?)",
+			name.Tenant, name.Queue, name.Handler, name.Workflow)
+		if err != nil {
+			return name, err
+		}
+	}
+	return name, store.ErrNotFound
+}
+
+// Lanes is [store.Worker.Lanes].
+func (s *Store) Lanes(ctx context.Context, after int64, limit int) ([]store.Lane, error) {
+	var out []store.Lane
+	err := s.read(ctx, "lanes", func(c *conn) error {
+		return c.each("select "+laneColumns+" from lanes where id > ? order by id limit ?", func(r *row) error {
+			out = append(out, laneAt(r, 0))
+			return nil
+		}, after, max(limit, 0))
+	})
+	return out, err
+}
+
+// Pause sets or lifts the pause of a lane: while it lasts, nothing of the lane is claimed or handed over. An unknown lane is
+// store.ErrNotFound.
+func (s *Store) Pause(ctx context.Context, laneID int64, paused bool) error {
+	err := s.write(ctx, "pause", func(c *conn) error {
+		n, err := c.exec("update lanes set paused = ? where id = ?", paused, laneID)
+		if err == nil && n == 0 {
+			return store.ErrNotFound
+		}
+		return err
+	})
+	if err == nil && !paused {
+		s.hints.hint()
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+// loader reads runs, documents and payloads on one connection, each at most once.
+type loader struct {
+	c    *conn
+	runs map[id]*store.RunState
+	paid map[paidFor]json.RawMessage
+}
+
+type paidFor struct {
+	run id
+	ref machine.Ref
+}
+
+func newLoader(c *conn) *loader {
+	return &loader{c: c, runs: map[id]*store.RunState{}, paid: map[paidFor]json.RawMessage{}}
+}
+
+// damagedError is a stored document that cannot be read. It concerns its run alone.
+type damagedError struct{ err error }
+
+func (e damagedError) Error() string { return "damaged: " + e.err.Error() }
+
+func (e damagedError) Unwrap() error { return e.err }
+
+func damaged(err error) bool {
+	var d damagedError
+	return errors.As(err, &d)
+}
+
+const (
+	headerColumns = `tenant, workflow, workflow_version, key, home, machine_version, created_at, status, seq, at, started_at,
+		finished_at`
+	runSQL = "select " + headerColumns + ", version, doc from runs where id = ?"
+)
+
+// state gives a run as stored, with the child documents at paths known. Runs that were loaded before only gain documents.
+func (l *loader) state(run id, paths []string) (store.RunState, error) {
+	st := l.runs[run]
+	if st == nil {
+		loaded, err := l.run(run)
+		if err != nil {
+			return store.RunState{}, err
+		}
+		st = loaded
+		l.runs[run] = st
+	}
+	for _, path := range paths {
+		if st.Run.Known(path) {
+			continue
+		}
+		doc, err := l.document(run, path)
+		if err != nil {
+			return store.RunState{}, err
+		}
+		if err := st.Run.Put(path, doc); err != nil {
+			return store.RunState{}, damagedError{err}
+		}
+	}
+	return *st, nil
+}
+
+func (l *loader) run(run id) (*store.RunState, error) {
+	st := &store.RunState{Run: &machine.Run{}}
+	var doc []byte
+	found, err := l.c.one(runSQL, func(r *row) error {
+		headerAt(r, 0, st.Run)
+		st.Version = r.ColumnInt64(12)
+		doc = bytesAt(r, 13)
+		return nil
+	}, run)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fmt.Errorf("run %s: %w", run, store.ErrNotFound)
+	}
+	st.Run.ID = run.String()
+	if err := st.Run.SetRoot(doc); err != nil {
+		return nil, damagedError{err}
+	}
+	return st, nil
+}
+
+// headerAt reads headerColumns from col on.
+func headerAt(r *row, col int, m *machine.Run) {
+	m.Tenant, m.Workflow, m.Header.Version = r.ColumnText(col), r.ColumnText(col+1), r.ColumnInt(col+2)
+	m.Key, m.Home, m.MachineVersion = r.ColumnText(col+3), r.ColumnText(col+4), r.ColumnInt(col+5)
+	m.CreatedAt, m.Status = timeAt(r, col+6), machine.Status(r.ColumnText(col+7))
+	m.Seq, m.At = r.ColumnInt64(col+8), timeAt(r, col+9)
+	m.StartedAt, m.FinishedAt = timeAt(r, col+10), timeAt(r, col+11)
+}
+
+func (l *loader) document(run id, path string) (doc []byte, err error) {
+	_, err = l.c.one("select doc from scopes where run = ? and path = ?", func(r *row) error {
+		doc = bytesAt(r, 0)
+		return nil
+	}, run, path)
+	return doc, err
+}
+
+// payloads gives those of refs that exist, and how many bytes they have.
+func (l *loader) payloads(run id, refs []machine.Ref) (map[machine.Ref]json.RawMessage, int, error) {
+	out := make(map[machine.Ref]json.RawMessage, len(refs))
+	size := 0
+	for _, ref := range refs {
+		payload, err := l.payload(run, ref)
+		if err != nil {
+			return nil, 0, err
+		}
+		if payload != nil {
+			out[ref] = payload
+			size += len(payload)
+		}
+	}
+	return out, size, nil
+}
+
+func (l *loader) payload(run id, ref machine.Ref) (json.RawMessage, error) {
+	want := paidFor{run, ref}
+	if payload, ok := l.paid[want]; ok {
+		return payload, nil
+	}
+	var payload json.RawMessage
+	see := func(r *row) error {
+		payload = bytesAt(r, 0)
+		return nil
+	}
+	var err error
+	if ref.Key == "" {
+		_, err = l.c.one("select payload from journal where run = ? and seq = ?", see, run, ref.Seq)
+	} else {
+		_, err = l.c.one("select data from run_values where run = ? and key = ? and idx = ?", see, run, ref.Key, ref.Index)
+	}
+	l.paid[want] = payload
+	return payload, err
+}
+
+// encodeRefs writes references as a list of texts; none as the empty text.
+func encodeRefs(refs []machine.Ref) (string, error) {
+	if len(refs) == 0 {
+		return "", nil
+	}
+	texts := make([]string, len(refs))
+	for i, ref := range refs {
+		texts[i] = ref.String()
+	}
+	b, err := json.Marshal(texts)
+	return string(b), err
+}
+
+// decodeTask reads the columns env and refs.
+func decodeTask(t *store.Task, env, refs []byte) error {
+	if err := json.Unmarshal(env, &t.Env); err != nil {
+		return damagedError{fmt.Errorf("run %s: task %s: %w", t.RunID, t.Path, err)}
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	var texts []string
+	if err := json.Unmarshal(refs, &texts); err != nil {
+		return damagedError{fmt.Errorf("run %s: task %s: %w", t.RunID, t.Path, err)}
+	}
+	for _, text := range texts {
+		ref, err := machine.ParseRef(text)
+		if err != nil {
+			return damagedError{fmt.Errorf("run %s: task %s: %w", t.RunID, t.Path, err)}
+		}
+		t.Refs = append(t.Refs, ref)
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package sqlite
+
+import (
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// owners holds the file locks of the processes that claim through this handle, in a folder beside the database. The name
+// of a file is the owner's in hexadecimal, so that any owner has one.
+type owners struct {
+	folder string
+	mu     sync.Mutex
+	held   map[string]*os.File
+}
+
+const lockSuffix = ".lock"
+
+func newOwners(folder string) *owners { return &owners{folder: folder, held: map[string]*os.File{}} }
+
+func (o *owners) path(owner string) string {
+	return filepath.Join(o.folder, hex.EncodeToString([]byte(owner))+lockSuffix)
+}
+
+// hold takes owner's lock if nobody has it. Another handle's having it is no mistake: it proves the same.
+func (o *owners) hold(owner string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held[owner] != nil {
+		return nil
+	}
+	const tries = 20 // a probe has the lock for a moment
+	for range tries {
+		f, err := openLocked(o.path(owner), os.O_RDWR|os.O_CREATE, false)
+		if err != nil {
+			return err
+		}
+		if f != nil {
+			o.held[owner] = f
+			return nil
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	return nil
+}
+
+// openLocked opens and locks the file at path; nil when somebody has the lock. A file that was removed between opening and
+// locking proves nothing to others, so it is opened anew.
+func openLocked(path string, flag int, shared bool) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, flag, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		ok, err := lockFile(f, shared)
+		if !ok || err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if same(f, path) {
+			return f, nil
+		}
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func same(f *os.File, path string) bool {
+	a, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(path)
+	return err == nil && os.SameFile(a, b)
+}
+
+// alive says whether owner is not proved dead: by a file whose lock is free.
+func (o *owners) alive(owner string) (bool, error) {
+	if !provesDeath {
+		return true, nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held[owner] != nil {
+		return true, nil
+	}
+	f, err := openLocked(o.path(owner), os.O_RDWR, true)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case f == nil || err != nil:
+		return true, err
+	}
+	return false, f.Close()
+}
+
+// release gives owner's lock back and removes its file.
+func (o *owners) release(owner string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f := o.held[owner]
+	delete(o.held, owner)
+	if f == nil {
+		return nil
+	}
+	return errors.Join(removeExisting(o.path(owner)), f.Close())
+}
+
+// remains gives the owners that have a file here but no lock of this handle.
+func (o *owners) remains() ([]string, error) {
+	entries, err := os.ReadDir(o.folder)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var out []string
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), lockSuffix)
+		owner, err := hex.DecodeString(name)
+		if ok && err == nil && o.held[string(owner)] == nil {
+			out = append(out, string(owner))
+		}
+	}
+	return out, nil
+}
+
+// clear removes the file of a dead owner, under its lock so that nobody takes it meanwhile.
+func (o *owners) clear(owner string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held[owner] != nil {
+		return nil
+	}
+	f, err := openLocked(o.path(owner), os.O_RDWR, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if f == nil || err != nil {
+		return err
+	}
+	return errors.Join(removeExisting(o.path(owner)), f.Close())
+}
+
+func removeExisting(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// close gives all locks back. The files of owners that were not retired stay, so that their death is noticed.
+func (o *owners) close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var errs []error
+	for _, f := range o.held {
+		errs = append(errs, f.Close())
+	}
+	o.held = map[string]*os.File{}
+	return errors.Join(errs...)
+}

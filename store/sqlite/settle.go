@@ -1,0 +1,296 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+const maxSkew = machine.Time(time.Second / time.Microsecond)
+
+// Settle is [store.Worker.Settle]. It runs on the bet that every settlement whose version is right holds: the update that
+// compares the version is its first statement, and nothing is read. Where the bet is lost (a guard does not hold, the
+// content is refused) all is undone, and the batch is carried out again with care: each member is asked first and has a
+// savepoint of its own.
+func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]store.Settled, error) {
+	members := make([]*member, len(settlements))
+	for i := range settlements {
+		members[i] = newMember(&settlements[i])
+		if err := s.holdFor(settlements[i].Hand); err != nil {
+			return nil, s.fault(ctx, "settle", err)
+		}
+	}
+	out, err := s.settleAll(ctx, members, false)
+	if errors.Is(err, errBet) {
+		out, err = s.settleAll(ctx, members, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range members {
+		if out[i].Result == store.Won && (m.makesWork || len(m.starts) > len(out[i].Handed)) {
+			s.hints.hint()
+			break
+		}
+	}
+	return out, nil
+}
+
+var errBet = errors.New("a settlement did not hold")
+
+func (s *Store) holdFor(h store.HandOver) error {
+	if h.Limit <= 0 {
+		return nil
+	}
+	return s.owners.hold(h.Owner)
+}
+
+func (s *Store) settleAll(ctx context.Context, members []*member, careful bool) ([]store.Settled, error) {
+	out := make([]store.Settled, len(members))
+	err := s.write(ctx, "settle", func(c *conn) error {
+		now := s.o.Clock()
+		w := &settling{s: s, c: c, now: now}
+		for i, m := range members {
+			settle := w.quickly
+			if careful {
+				settle = w.carefully
+			}
+			got, err := settle(m)
+			if err != nil {
+				return err
+			}
+			got.Clock = now
+			out[i] = got
+		}
+		return nil
+	})
+	return out, err
+}
+
+// member is a settlement with what can be known and written down before the transaction.
+type member struct {
+	*store.Settlement
+	id        id
+	unknown   bool  // no run has such an id
+	content   error // why no store keeps it
+	root      []byte
+	changes   []machine.Change
+	starts    map[int]startRow // by effect
+	failure   []byte           // EndRun's error
+	endsAt    int              // the last EndRun's place among the effects; -1: none
+	stopsAt   map[string]int   // the last StopTask of a path
+	makesWork bool
+}
+
+func newMember(st *store.Settlement) *member {
+	m := &member{Settlement: st, root: st.Run.EncodeRoot(), changes: st.Run.Changes(), endsAt: -1}
+	run, ok := parseID(st.Run.ID)
+	m.id, m.unknown = run, !ok
+	if m.content = st.Storable(); m.content != nil {
+		return m
+	}
+	for i, effect := range st.Effects {
+		switch e := effect.(type) {
+		case machine.StartTask:
+			m.content = errors.Join(m.content, m.prepare(i, &e))
+		case machine.StopTask:
+			if m.stopsAt == nil {
+				m.stopsAt = map[string]int{}
+			}
+			m.stopsAt[e.Path] = i
+			m.makesWork = true
+		case machine.SetTimer:
+			m.makesWork = true
+		case machine.EndRun:
+			m.endsAt = i
+			m.failure = encodeFailure(e.Error)
+		}
+	}
+	return m
+}
+
+// startRow is what a started task's row holds as text.
+type startRow struct{ env, refs string }
+
+func (m *member) prepare(i int, e *machine.StartTask) error {
+	env, err := json.Marshal(e.Env)
+	if err != nil {
+		return fmt.Errorf("%w: task %s: %w", store.ErrRefused, e.Path, err)
+	}
+	refs, err := encodeRefs(e.Refs)
+	if err != nil {
+		return fmt.Errorf("%w: task %s: %w", store.ErrRefused, e.Path, err)
+	}
+	if m.starts == nil {
+		m.starts = map[int]startRow{}
+	}
+	m.starts[i] = startRow{string(env), refs}
+	return nil
+}
+
+// continues says why the entries do not continue a journal of this length.
+func (m *member) continues(seq int64) error {
+	for i := range m.Entries {
+		if m.Entries[i].Seq != seq+int64(i)+1 {
+			return fmt.Errorf("%w: entry %d does not continue the journal", store.ErrRefused, m.Entries[i].Seq)
+		}
+	}
+	if m.Run.Seq != seq+int64(len(m.Entries)) {
+		return fmt.Errorf("%w: the journal would not end at entry %d", store.ErrRefused, m.Run.Seq)
+	}
+	return nil
+}
+
+// settling is one call of Settle or Start under way.
+type settling struct {
+	s   *Store
+	c   *conn
+	now machine.Time
+}
+
+func (w *settling) skewed(at machine.Time) bool { return at-w.now > maxSkew || w.now-at > maxSkew }
+
+const (
+	// The run's row is the run's lock: whoever finds the version has it. One row of the primary key.
+	advanceSQL = `update runs set version = version + 1, status = ?, seq = ?, at = ?, started_at = ?, finished_at = ?,
+		error = iif(?, ?, error), doc = ? where id = ? and tenant = ? and version = ? and seq = ?`
+	standsSQL  = "select version, seq from runs where id = ? and tenant = ?"
+	dropSQL    = "delete from tasks where run = ? and path = ? and token = ?"
+	unguardSQL = "select 1 from tasks where run = ? and path = ? and token = ?"
+)
+
+// quickly settles a member, or gives errBet.
+func (w *settling) quickly(m *member) (store.Settled, error) {
+	before := m.Run.Seq - int64(len(m.Entries))
+	if m.unknown {
+		return store.Settled{Result: store.Lost}, nil
+	}
+	if m.content != nil || w.skewed(m.At) || m.continues(before) != nil {
+		return store.Settled{}, errBet
+	}
+	n, err := w.advance(m, before)
+	if err != nil {
+		return store.Settled{}, bet(err)
+	}
+	if n == 0 {
+		version, _, err := w.stands(m)
+		if err == nil && version == m.From {
+			err = errBet // the version is right and the journal is not
+		}
+		return store.Settled{Result: store.Lost}, err
+	}
+	for _, g := range m.Guards {
+		held, err := w.guard(m, g)
+		if err != nil {
+			return store.Settled{}, err
+		}
+		if !held {
+			return store.Settled{}, errBet
+		}
+	}
+	handed, err := w.carryOut(m)
+	return store.Settled{Result: store.Won, Handed: handed}, bet(err)
+}
+
+// bet turns a refusal of the database into errBet.
+func bet(err error) error {
+	if refused(err) {
+		return errBet
+	}
+	return err
+}
+
+func (w *settling) advance(m *member, before int64) (int, error) {
+	r := m.Run
+	return w.c.exec(advanceSQL, string(r.Status), r.Seq, r.At, r.StartedAt, r.FinishedAt,
+		m.endsAt >= 0, m.failure, m.root, m.id, r.Tenant, m.From, before)
+}
+
+// stands reads version and length of the journal; 0 for a run that is not there.
+func (w *settling) stands(m *member) (version, seq int64, err error) {
+	_, err = w.c.one(standsSQL, func(r *row) error {
+		version, seq = r.ColumnInt64(0), r.ColumnInt64(1)
+		return nil
+	}, m.id, m.Run.Tenant)
+	return version, seq, err
+}
+
+// guard asks a guard, and removes the task of one that holds.
+func (w *settling) guard(m *member, g store.Guard) (bool, error) {
+	if g.Remove {
+		n, err := w.c.exec(dropSQL, m.id, g.Path, g.Token)
+		return n > 0, err
+	}
+	return w.holds(m, g)
+}
+
+func (w *settling) holds(m *member, g store.Guard) (bool, error) {
+	return w.c.one(unguardSQL, func(*row) error { return nil }, m.id, g.Path, g.Token)
+}
+
+// carefully settles a member and leaves the others unharmed, whatever becomes of it.
+func (w *settling) carefully(m *member) (store.Settled, error) {
+	version, seq, err := w.stands(m)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	if m.unknown || version == 0 || version != m.From {
+		return store.Settled{Result: store.Lost}, nil
+	}
+	for _, g := range m.Guards {
+		held, err := w.holds(m, g)
+		if !held || err != nil {
+			return store.Settled{Result: store.Lost}, err
+		}
+	}
+	if w.skewed(m.At) {
+		return store.Settled{Result: store.Skewed}, nil
+	}
+	if err := errors.Join(m.content, m.continues(seq)); err != nil {
+		return m.refusal(err), nil
+	}
+	var handed []store.Claimed
+	err = w.saved(func() (err error) {
+		if _, err := w.advance(m, seq); err != nil {
+			return err
+		}
+		for _, g := range m.Guards {
+			if _, err := w.guard(m, g); err != nil {
+				return err
+			}
+		}
+		handed, err = w.carryOut(m)
+		return err
+	})
+	if refused(err) {
+		return m.refusal(fmt.Errorf("%w: %w", store.ErrRefused, err)), nil
+	}
+	return store.Settled{Result: store.Won, Handed: handed}, err
+}
+
+func (m *member) refusal(err error) store.Settled {
+	return store.Settled{Result: store.Refused, Err: fmt.Errorf("settlement of run %s: %w", m.Run.ID, err)}
+}
+
+// saved runs do and undoes it alone when it fails.
+func (w *settling) saved(do func() error) error {
+	if err := w.c.do("savepoint member"); err != nil {
+		return err
+	}
+	err := do()
+	if err != nil {
+		w.s.lanes.forget()
+		if err := w.c.do("rollback to member"); err != nil {
+			return err
+		}
+	}
+	if e := w.c.do("release member"); e != nil {
+		return e
+	}
+	return err
+}

@@ -1,0 +1,134 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+// Start is [store.Starter.Start]. Like Settle it bets that the database refuses no content, and takes care when it does.
+func (s *Store) Start(ctx context.Context, starts []store.Start) ([]store.Started, error) {
+	members := make([]*starting, len(starts))
+	for i := range starts {
+		members[i] = &starting{Start: &starts[i], member: newMember(&starts[i].Settlement)}
+		members[i].content = starts[i].Storable()
+		if err := s.holdFor(starts[i].Hand); err != nil {
+			return nil, s.fault(ctx, "start", err)
+		}
+	}
+	out, err := s.startAll(ctx, members, false)
+	if errors.Is(err, errBet) {
+		out, err = s.startAll(ctx, members, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.hints.hint()
+	return out, nil
+}
+
+type starting struct {
+	*store.Start
+	*member
+}
+
+func (s *Store) startAll(ctx context.Context, members []*starting, careful bool) ([]store.Started, error) {
+	out := make([]store.Started, len(members))
+	err := s.write(ctx, "start", func(c *conn) error {
+		w := &settling{s: s, c: c, now: s.o.Clock()}
+		for i, m := range members {
+			got, err := w.begin(m, careful)
+			if err != nil {
+				return err
+			}
+			out[i] = got
+		}
+		return nil
+	})
+	return out, err
+}
+
+// begin starts one run, or finds the one that was started before.
+func (w *settling) begin(m *starting, careful bool) (store.Started, error) {
+	h := &m.member.Run.Header
+	fail := func(err error) (store.Started, error) {
+		return store.Started{Err: fmt.Errorf("start of run %s: %w", h.ID, err)}, nil
+	}
+	if first, err := w.earlier(m, h); first != nil || err != nil {
+		return deref(first), err
+	}
+	switch {
+	case m.unknown:
+		return fail(fmt.Errorf("%w: the id is not a UUID", store.ErrRefused))
+	case w.skewed(m.member.At):
+		return fail(store.ErrSkewed)
+	}
+	if err := errors.Join(m.content, m.continues(0)); err != nil {
+		return fail(err)
+	}
+	if !careful {
+		handed, err := w.create(m, h)
+		return store.Started{RunID: h.ID, Created: true, Handed: handed}, bet(err)
+	}
+	var handed []store.Claimed
+	err := w.saved(func() (err error) {
+		handed, err = w.create(m, h)
+		return err
+	})
+	if refused(err) {
+		return fail(fmt.Errorf("%w: %w", store.ErrRefused, err))
+	}
+	return store.Started{RunID: h.ID, Created: true, Handed: handed}, err
+}
+
+func deref(s *store.Started) store.Started {
+	if s == nil {
+		return store.Started{}
+	}
+	return *s
+}
+
+// earlier gives the answer when the id or the key is taken.
+func (w *settling) earlier(m *starting, h *machine.Header) (*store.Started, error) {
+	var out *store.Started
+	_, err := w.c.one("select tenant from runs where id = ?", func(r *row) error {
+		out = &store.Started{RunID: h.ID}
+		if r.ColumnText(0) != h.Tenant {
+			out = &store.Started{Err: fmt.Errorf("start of run %s: %w: the id is taken", h.ID, store.ErrRefused)}
+		}
+		return nil
+	}, m.id)
+	if out != nil || err != nil || h.Key == "" {
+		return out, err
+	}
+	_, err = w.c.one("select run, hash from run_keys where tenant = ? and workflow = ? and key = ?", func(r *row) error {
+		out = &store.Started{RunID: idAt(r, 0).String()}
+		if [32]byte(bytesAt(r, 1)) != m.KeyHash {
+			out = &store.Started{Err: &store.ConflictError{What: "key", Name: h.Key, RunID: idAt(r, 0).String()}}
+		}
+		return nil
+	}, h.Tenant, h.Workflow, h.Key)
+	return out, err
+}
+
+const createSQL = `insert into runs (id, tenant, workflow, workflow_version, key, home, machine_version, created_at, status,
+	version, seq, at, started_at, finished_at, error, doc) values (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)`
+
+func (w *settling) create(m *starting, h *machine.Header) ([]store.Claimed, error) {
+	r := m.member.Run
+	_, err := w.c.exec(createSQL, m.id, h.Tenant, h.Workflow, h.Version, h.Key, h.Home, h.MachineVersion, h.CreatedAt,
+		string(r.Status), r.Seq, r.At, r.StartedAt, r.FinishedAt, m.failure, m.root)
+	if err != nil {
+		return nil, err
+	}
+	if h.Key != "" {
+		_, err := w.c.exec("insert into run_keys values (?, ?, ?, ?, ?)", h.Tenant, h.Workflow, h.Key, m.id, m.KeyHash)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return w.carryOut(m.member)
+}

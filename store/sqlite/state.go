@@ -1,0 +1,159 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+// readRun runs look on one snapshot in which the run exists and is the tenant's.
+func (s *Store) readRun(ctx context.Context, op, tenant, runID string, look func(c *conn, run id) error) error {
+	return s.read(ctx, op, func(c *conn) error {
+		run, ok := parseID(runID)
+		if ok {
+			var err error
+			ok, err = c.one("select 1 from runs where id = ? and tenant = ?", func(*row) error { return nil }, run, tenant)
+			if err != nil {
+				return err
+			}
+		}
+		if !ok {
+			return fmt.Errorf("run %s: %w", runID, store.ErrNotFound)
+		}
+		return look(c, run)
+	})
+}
+
+// State is [store.Reader.State].
+func (s *Store) State(ctx context.Context, tenant, runID string, scopes, under []string) (out store.RunState, err error) {
+	err = s.readRun(ctx, "state", tenant, runID, func(c *conn, run id) error {
+		l := newLoader(c)
+		if out, err = l.state(run, scopes); err != nil {
+			return err
+		}
+		for _, prefix := range under {
+			if err := l.under(run, prefix, out.Run); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.RunState{}, err
+	}
+	return out, nil
+}
+
+const (
+	underSQL = "select path, doc from scopes where run = ? and path >= ? and path < ? order by path"
+	allSQL   = "select path, doc from scopes where run = ? order by path"
+)
+
+// under adds all documents whose path begins with prefix: a range of the primary key.
+func (l *loader) under(run id, prefix string, to *machine.Run) error {
+	query, args := allSQL, []any{run}
+	if prefix != "" {
+		query, args = underSQL, []any{run, prefix, after(prefix)}
+	}
+	return l.c.each(query, func(r *row) error {
+		path := r.ColumnText(0)
+		if to.Known(path) {
+			return nil
+		}
+		return to.Put(path, bytesAt(r, 1))
+	}, args...)
+}
+
+// after gives the first text behind all that begin with prefix. The last byte of UTF-8 is never the highest.
+func after(prefix string) string {
+	b := []byte(prefix)
+	b[len(b)-1]++
+	return string(b)
+}
+
+// Payloads is [store.Reader.Payloads].
+func (s *Store) Payloads(
+	ctx context.Context, tenant, runID string, refs []machine.Ref,
+) (out map[machine.Ref]json.RawMessage, err error) {
+	err = s.readRun(ctx, "payloads", tenant, runID, func(c *conn, run id) error {
+		out, _, err = newLoader(c).payloads(run, refs)
+		return err
+	})
+	return out, err
+}
+
+// Tasks is [store.Reader.Tasks].
+func (s *Store) Tasks(ctx context.Context, tenant, runID string, paths []string) (out []store.Live, err error) {
+	err = s.readRun(ctx, "tasks", tenant, runID, func(c *conn, run id) error {
+		if paths == nil {
+			out, err = liveRows(c, liveFrom+"where t.run = ? order by t.path", run)
+			return err
+		}
+		names, err := json.Marshal(paths)
+		if err != nil {
+			return err
+		}
+		out, err = liveRows(c, liveFrom+"where t.run = ? and t.path in (select value from json_each(?)) order by t.path",
+			run, string(names))
+		return err
+	})
+	return out, err
+}
+
+// Timers is [store.Reader.Timers].
+func (s *Store) Timers(ctx context.Context, tenant, runID string) (out []store.Timer, err error) {
+	err = s.readRun(ctx, "timers", tenant, runID, func(c *conn, run id) error {
+		return c.each("select run, key, tenant, due from timers where run = ? order by key", func(r *row) error {
+			out = append(out, timerAt(r))
+			return nil
+		}, run)
+	})
+	return out, err
+}
+
+// Journal is [store.Reader.Journal].
+func (s *Store) Journal(
+	ctx context.Context, tenant, runID string, after int64, limit int,
+) (out []store.Entry, err error) {
+	err = s.readRun(ctx, "journal", tenant, runID, func(c *conn, run id) error {
+		return c.each(`select seq, at, kind, path, name, key, attempt, cause, payload, facts from journal
+			where run = ? and seq > ? order by seq limit ?`, func(r *row) error {
+			out = append(out, store.Entry{
+				Seq: r.ColumnInt64(0), At: timeAt(r, 1), Kind: machine.EventKind(r.ColumnText(2)), Path: r.ColumnText(3),
+				Name: r.ColumnText(4), Key: r.ColumnText(5), Attempt: r.ColumnInt(6), Cause: r.ColumnInt64(7),
+				Payload: bytesAt(r, 8), Facts: bytesAt(r, 9),
+			})
+			return nil
+		}, run, after, max(limit, 0))
+	})
+	return out, err
+}
+
+// Letters is [store.Reader.Letters].
+func (s *Store) Letters(ctx context.Context, tenant, runID string, limit int) (out []store.Letter, err error) {
+	query, args := "where tenant = ?", []any{tenant}
+	if runID != "" {
+		run, ok := parseID(runID)
+		if !ok {
+			return nil, nil
+		}
+		query, args = "where tenant = ? and run = ?", []any{tenant, run}
+	}
+	args = append(args, cmp.Or(limit, defaultRows))
+	err = s.read(ctx, "letters", func(c *conn) error {
+		return c.each("select id, tenant, run, kind, path, error, created_at from dead_letters "+query+
+			" order by id desc limit ?", func(r *row) error {
+			failure, err := failureAt(r, 5)
+			out = append(out, store.Letter{
+				ID: r.ColumnInt64(0), Tenant: r.ColumnText(1), RunID: idAt(r, 2).String(), Kind: machine.LetterKind(r.ColumnText(3)),
+				Path: r.ColumnText(4), Error: failure, CreatedAt: timeAt(r, 6),
+			})
+			return err
+		}, args...)
+	})
+	return out, err
+}

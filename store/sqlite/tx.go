@@ -1,0 +1,156 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+)
+
+// write runs do in one transaction that holds the write lock, and commits it unless do fails. Calls of this process wait
+// for each other in order; processes take turns.
+func (s *Store) write(ctx context.Context, op string, do func(c *conn) error) error {
+	call, cancel := context.WithTimeout(ctx, s.o.CallTimeout)
+	defer cancel()
+	select {
+	case c := <-s.writer:
+		err := s.transact(call, c, do)
+		written := c.written
+		s.writer <- c
+		s.log.note(written)
+		return s.fault(ctx, op, err)
+	case <-s.closing:
+		return s.fault(ctx, op, errClosed)
+	case <-call.Done():
+		return s.fault(ctx, op, call.Err())
+	}
+}
+
+func (s *Store) transact(ctx context.Context, c *conn, do func(c *conn) error) (err error) {
+	select {
+	case <-s.closing:
+		return errClosed
+	default:
+	}
+	if err := s.begin(ctx, c); err != nil {
+		return err
+	}
+	committed := false
+	defer func() {
+		if !committed {
+			c.rollback()
+			s.lanes.forget()
+		}
+	}()
+	s.lanes.stale = true
+	c.db.SetInterrupt(ctx.Done())
+	defer c.db.SetInterrupt(nil)
+	if err := do(c); err != nil {
+		return err
+	}
+	c.db.SetInterrupt(nil) // a commit that has begun is carried through
+	if err := c.do("commit"); err != nil {
+		return err
+	}
+	committed = true
+	return nil
+}
+
+// begin takes the write lock. The turn is held while asking for it only: a process that has just written and comes again
+// finds the turn taken by one that waits.
+func (s *Store) begin(ctx context.Context, c *conn) error {
+	ctx, cancel := context.WithTimeout(ctx, s.o.BusyTimeout)
+	defer cancel()
+	if err := s.turn.take(ctx); err != nil {
+		return err
+	}
+	defer s.turn.give()
+	return patient(ctx, func() error { return c.do("begin immediate") })
+}
+
+// patient repeats what fails because the database is busy, until ctx ends; then it gives the last failure.
+func patient(ctx context.Context, try func() error) error {
+	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
+		err := try()
+		if err == nil || !busy(err) {
+			return err
+		}
+		if !pause(ctx, wait) {
+			return err
+		}
+	}
+}
+
+// pause waits, and says whether ctx is still alive.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+func (c *conn) rollback() {
+	c.db.SetInterrupt(nil)
+	if !c.db.AutocommitEnabled() {
+		_ = c.do("rollback") // SQLite has undone it already when this fails
+	}
+}
+
+// read runs look on one snapshot, which ends with the call.
+func (s *Store) read(ctx context.Context, op string, look func(c *conn) error) error {
+	call, cancel := context.WithTimeout(ctx, s.o.CallTimeout)
+	defer cancel()
+	var c *conn
+	select {
+	case c = <-s.readers:
+	case <-s.closing:
+		return s.fault(ctx, op, errClosed)
+	case <-call.Done():
+		return s.fault(ctx, op, call.Err())
+	}
+	defer func() { s.readers <- c }()
+	err := s.glance(call, &c, look)
+	return s.fault(ctx, op, err)
+}
+
+func (s *Store) glance(ctx context.Context, held **conn, look func(c *conn) error) error {
+	select {
+	case <-s.closing:
+		return errClosed
+	default:
+	}
+	if *held == nil {
+		c, err := s.connect(ctx)
+		if err != nil {
+			return err
+		}
+		*held = c
+	}
+	c := *held
+	defer c.rollback()
+	if err := s.snapshot(ctx, c); err != nil {
+		return err
+	}
+	c.db.SetInterrupt(ctx.Done())
+	defer c.db.SetInterrupt(nil)
+	return look(c)
+}
+
+// snapshot begins a reading transaction. The first read fixes what it sees and is the only one that can find the database
+// busy (while another process opens or closes it).
+func (s *Store) snapshot(ctx context.Context, c *conn) error {
+	ctx, cancel := context.WithTimeout(ctx, s.o.BusyTimeout)
+	defer cancel()
+	return patient(ctx, func() error {
+		if err := c.do("begin"); err != nil {
+			return err
+		}
+		_, err := c.one("select value from meta where name = 'lanes'", func(*row) error { return nil })
+		if err != nil {
+			c.rollback()
+		}
+		return err
+	})
+}
