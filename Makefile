@@ -35,7 +35,6 @@ lint: ## golangci-lint, formatting, shell scripts and go.mod
 	@unformatted=$$($(call TOOL,gofumpt) -l $(GOFILES)); \
 	if [ -n "$$unformatted" ]; then printf 'not formatted (make fmt):\n%s\n' "$$unformatted"; exit 1; fi
 	@$(GO) mod tidy -diff
-	@$(GO) -C tools mod tidy -diff
 	@if command -v shellcheck >/dev/null 2>&1; then shellcheck .ci/run $$(git ls-files --cached --others --exclude-standard '*.sh'); \
 	else echo 'shellcheck is not installed: scripts are not checked'; fi
 
