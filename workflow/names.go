@@ -1,0 +1,369 @@
+package workflow
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/millrace-go/millrace/expr"
+)
+
+// role says what a program is for, which decides the names that it sees.
+type role uint8
+
+const (
+	whenRole   role = iota
+	needRole        // how many must succeed
+	actionRole      // evaluated by the machine for the action
+	workerRole      // evaluated by the process that claims the task: `task` is known
+	catchRole       // the condition of a catch: `error` is known
+	passRole        // while and until of a loop: `pass` and its item are known
+	outputRole      // the workflow's output: no step, all of them have run
+)
+
+// pending is a program or a template that is compiled once all steps and edges are known.
+type pending struct {
+	step     *Step // nil: the workflow's output
+	node     *node
+	role     role
+	want     expr.Kind
+	uses     *Uses
+	program  **expr.Program
+	template func(*expr.Template)
+}
+
+// program notes a bare expression. Until it is compiled the target holds an empty program, which says that one is written.
+func (r *reader) program(s *Step, n *node, role role, want expr.Kind, uses *Uses, target **expr.Program) {
+	if n == nil {
+		return
+	}
+	*target = new(expr.Program)
+	r.programs = append(r.programs, &pending{step: s, node: n, role: role, want: want, uses: uses, program: target})
+}
+
+// template notes a value with ${ expressions }.
+func (r *reader) template(s *Step, n *node, role role, uses *Uses, set func(*expr.Template)) {
+	r.programs = append(r.programs, &pending{step: s, node: n, role: role, uses: uses, template: set})
+}
+
+// read is what a compiled program or template tells about itself.
+type read interface {
+	Refs() []expr.Ref
+	Needs() []expr.Ref
+}
+
+// compile compiles everything that was noted, resolves the names, and checks what may be null.
+func (r *reader) compile() {
+	for _, p := range r.programs {
+		names := r.namesFor(p)
+		var compiled read
+		var err error
+		if p.program != nil {
+			var program *expr.Program
+			if program, err = expr.Compile(expr.Source{Text: p.node.text}, names, p.want); err == nil {
+				*p.program, compiled = program, program
+			}
+		} else {
+			var template *expr.Template
+			if template, err = expr.CompileTemplate(p.node.raw(), names); err == nil {
+				p.template(template)
+				compiled = template
+			}
+		}
+		if err != nil {
+			r.misspelt(p, err)
+			continue
+		}
+		r.use(p, compiled)
+	}
+	for _, d := range r.doubts {
+		r.judge(d)
+	}
+}
+
+// misspelt notes what expr says about a program.
+func (r *reader) misspelt(p *pending, err error) {
+	var e *expr.Error
+	if !errors.As(err, &e) {
+		r.add(p.node, "mend the expression", "%v", err)
+		return
+	}
+	remedy := e.Remedy
+	if remedy == "" {
+		remedy = "mend the expression"
+	}
+	r.inText(p.node.at(e.Pointer), e.Offset, remedy, "in the expression: %s", e.Reason)
+}
+
+// level is one body that a program looks into, from the inside out.
+type level struct {
+	body *Body
+	at   int  // the step that looks; len(Steps): the end of the body
+	self bool // that step itself has run: it is looked at from its catch
+}
+
+// levels gives the bodies around a program.
+func (r *reader) levels(p *pending) []level {
+	if p.step == nil {
+		if r.def.Body == nil {
+			return nil
+		}
+		return []level{{body: r.def.Body, at: len(r.def.Body.Steps)}}
+	}
+	var all []level
+	inCatch := false
+	for s := p.step; s != nil; s = s.Body.Parent {
+		all = append(all, level{body: s.Body, at: s.Index, self: inCatch})
+		inCatch = isCatch(s.Body)
+	}
+	return all
+}
+
+func isCatch(b *Body) bool {
+	return b.Parent != nil && strings.HasPrefix(b.Slot, "catch-") && !isAction(b)
+}
+
+// isAction says whether a body belongs to its parent's action and not to a catch: a branch may be called catch-1.
+func isAction(b *Body) bool {
+	for i := range b.Parent.Catch {
+		if b.Parent.Catch[i].Body == b {
+			return false
+		}
+	}
+	return true
+}
+
+// smallBody is how many steps a body may have for all of them to be listed as known names; of a larger one only those that
+// the text mentions are, so that checking stays linear.
+const smallBody = 50
+
+var (
+	wordPattern  = regexp.MustCompile(`[A-Za-z0-9_-]+`)
+	stepsPattern = regexp.MustCompile(`\bsteps\s*(?:\??\.\s*|(?:\?\.)?\[\s*["'])([A-Za-z0-9_-]+)`)
+	rootPattern  = regexp.MustCompile(`(?:^|[^.\w#"'-])([A-Za-z_][A-Za-z0-9_]*)\s*(?:\?\.|\.[A-Za-z_]|\[)`)
+)
+
+// text gives what is looked at for names: the program, or all texts of a template that hold an expression.
+func (p *pending) text() string {
+	if p.program != nil {
+		return p.node.text
+	}
+	var b strings.Builder
+	p.node.texts(func(n *node) {
+		if strings.Contains(n.text, "${") {
+			b.WriteString(n.text)
+			b.WriteByte('\n')
+		}
+	})
+	return b.String()
+}
+
+var (
+	leaf     = &expr.Names{}
+	open     = &expr.Names{Open: true}
+	errNames = &expr.Names{Fields: map[string]*expr.Names{"code": leaf, "message": leaf, "step": leaf, "data": open}}
+	runNames = &expr.Names{Fields: map[string]*expr.Names{
+		"id": leaf, "key": leaf, "workflow": leaf, "version": leaf, "input": open, "created_at": leaf,
+		"labels": why("labels do not run in this version yet"), "ending": why("`finally` does not run in this version yet"),
+	}}
+	taskNames = &expr.Names{Fields: map[string]*expr.Names{"key": leaf, "attempt": leaf, "path": leaf}}
+	passNames = &expr.Names{Fields: map[string]*expr.Names{"number": leaf, "previous": open}}
+
+	children  = why("children do not run in this version yet")
+	stepNames = &expr.Names{Fields: map[string]*expr.Names{
+		"output": open, "status": leaf, "error": errNames, "failed": why("only a map has failed items: write steps.KEY.error"), "children": children,
+	}}
+	mapNames = &expr.Names{Fields: map[string]*expr.Names{
+		"output": open, "status": leaf, "error": errNames, "failed": open, "children": children,
+	}}
+)
+
+func why(remedy string) *expr.Names { return &expr.Names{Why: remedy} }
+
+// reserved are the names that mean something in every program, and why they cannot be used where they are not known.
+var reserved = map[string]string{
+	"input": "", "prev": "there is no step here whose input it could be: write steps.KEY.output", "steps": "", "run": "",
+	"task":     "`task` is known in `with`, `env` and the arguments of task, run and shell only",
+	"error":    "`error` is known only where a catch leads: write steps.KEY.error",
+	"pass":     "`pass` is known only inside a loop",
+	"step":     "`step` is known only in compensations, which do not run in this version yet",
+	"vars":     "`vars` do not run in this version yet: write the value itself, or read it from input",
+	"secrets":  "secrets do not run in this version yet: let the program read them from its own environment",
+	"approval": "approvals do not run in this version yet",
+}
+
+func isReserved(name string) bool {
+	_, ok := reserved[name]
+	return ok
+}
+
+// namesFor gives the names that a program may use.
+func (r *reader) namesFor(p *pending) *expr.Names {
+	text := p.text()
+	if p.program == nil && text == "" {
+		return nil
+	}
+	top := map[string]*expr.Names{}
+	for name, remedy := range reserved {
+		top[name] = why(remedy)
+	}
+	top["input"], top["run"] = open, runNames
+	if p.step != nil {
+		top["prev"] = open
+	}
+	if p.role == workerRole {
+		top["task"] = taskNames
+	}
+	if r.errorKnown(p) {
+		top["error"] = errNames
+	}
+	if r.passLevel(p) > noLevel {
+		top["pass"] = passNames
+	}
+	for _, item := range r.items(p) {
+		if top[item.Name] == nil {
+			top[item.Name], top[item.Name+"_index"] = open, leaf
+		}
+	}
+	steps := map[string]*expr.Names{}
+	top["steps"] = &expr.Names{Fields: steps}
+	levels := r.levels(p)
+	for _, l := range levels {
+		if l.body.Kind != Single && len(l.body.Steps) <= smallBody {
+			for _, s := range l.body.Steps {
+				r.stepName(steps, levels, s.Key, p)
+			}
+		}
+	}
+	for _, word := range wordPattern.FindAllString(text, -1) {
+		r.stepName(steps, levels, word, p)
+	}
+	r.strangers(top, steps, text)
+	return &expr.Names{Fields: top}
+}
+
+// stepName puts what a program sees of the step called key, if there is one around it, into the names.
+func (r *reader) stepName(steps map[string]*expr.Names, levels []level, key string, p *pending) {
+	if steps[key] != nil {
+		return
+	}
+	up, i := r.find(levels, key)
+	if up == noLevel {
+		return
+	}
+	l := levels[up]
+	switch _, isMap := l.body.Steps[i].Action.(*Map); {
+	case !r.before(l, i) && p.step == nil:
+	case !r.before(l, i):
+		remedy := "let `" + l.body.Steps[l.at].Key + "` come `after: " + key + "`"
+		switch {
+		case i == l.at:
+			remedy = "its own output is not known yet"
+		case l.body.Kind == Sequence:
+			remedy = "put it further up in the list"
+		}
+		steps[key] = why("`" + key + "` cannot have run before: " + remedy)
+	case isMap:
+		steps[key] = mapNames
+	default:
+		steps[key] = stepNames
+	}
+}
+
+// noLevel says that a name is found nowhere; ownPass, that it belongs to the pass of the loop that the program stands on.
+const (
+	noLevel = -2
+	ownPass = -1
+)
+
+// find gives the innermost body around a program that has a step called key, and the step's index in it.
+func (r *reader) find(levels []level, key string) (up, index int) {
+	for up, l := range levels {
+		if i, ok := l.body.ByKey[key]; ok && l.body.Kind != Single {
+			return up, i
+		}
+	}
+	return noLevel, 0
+}
+
+// before says whether step i of a level may have run before the program does.
+func (r *reader) before(l level, i int) bool {
+	if l.self && i == l.at || r.unsure[l.body] {
+		return true
+	}
+	f := r.flows[l.body]
+	return f != nil && f.mayRunBefore(i, l.at)
+}
+
+// strangers explains names in the text that no program here knows but whose meaning is plain.
+func (r *reader) strangers(top, steps map[string]*expr.Names, text string) {
+	for _, m := range stepsPattern.FindAllStringSubmatch(text, -1) {
+		other := r.elsewhere(m[1])
+		if steps[m[1]] != nil || other == nil {
+			continue
+		}
+		remedy := "it belongs to a body that this expression does not stand in"
+		if parent := other.Body.Parent; parent != nil && parent.Body.Kind != Single {
+			remedy = "`" + m[1] + "` is inside `" + parent.Key + "`: read what that gives, steps." + parent.Key + ".output"
+		}
+		steps[m[1]] = why(remedy)
+	}
+	for _, m := range rootPattern.FindAllStringSubmatch(text, -1) {
+		if top[m[1]] == nil && steps[m[1]] != nil && !strings.Contains(text, "let "+m[1]) {
+			top[m[1]] = why("write steps." + m[1] + ".output")
+		}
+	}
+}
+
+// errorKnown says whether `error` is in scope: a catch led here, or to something around.
+func (r *reader) errorKnown(p *pending) bool {
+	if p.role == catchRole {
+		return true
+	}
+	for s := p.step; s != nil; s = s.Body.Parent {
+		if s.CaughtHere || isCatch(s.Body) {
+			return true
+		}
+	}
+	return false
+}
+
+// passLevel gives how far out the innermost loop around a program is, or noLevel.
+func (r *reader) passLevel(p *pending) int {
+	if p.role == passRole {
+		return ownPass
+	}
+	up := 0
+	for s := p.step; s != nil && s.Body.Parent != nil; s, up = s.Body.Parent, up+1 {
+		if l, ok := s.Body.Parent.Action.(*Loop); ok && !isCatch(s.Body) && l != nil {
+			return up
+		}
+	}
+	return noLevel
+}
+
+// items gives the items around a program, from the inside out; an inner one hides an outer one of the same name.
+func (r *reader) items(p *pending) []ItemUse {
+	var all []ItemUse
+	if p.step == nil {
+		return nil
+	}
+	if l, ok := p.step.Action.(*Loop); ok && p.role == passRole && l.As != "" {
+		all = append(all, ItemUse{Name: l.As, Up: ownPass})
+	}
+	up := 0
+	for s := p.step; s.Body.Parent != nil; s, up = s.Body.Parent, up+1 {
+		if isCatch(s.Body) {
+			continue
+		}
+		switch a := s.Body.Parent.Action.(type) {
+		case *Map:
+			all = append(all, ItemUse{Name: a.As, Up: up})
+		case *Loop:
+			if a.As != "" {
+				all = append(all, ItemUse{Name: a.As, Up: up})
+			}
+		}
+	}
+	return all
+}
