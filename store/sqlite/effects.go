@@ -25,8 +25,6 @@ const (
 var endSQL = []string{
 	"delete from tasks where run = ?",
 	"delete from timers where run = ?",
-	"delete from inbox where seq in (select seq from told where run = ?)",
-	"delete from told where run = ?",
 	"delete from scopes where run = ? and substr(path, -2) <> ':]'",
 }
 
@@ -138,7 +136,26 @@ func (w *settling) end(m *member) error {
 			return err
 		}
 	}
-	return nil
+	return w.untell(m)
+}
+
+// untell forgets what the run was told: nothing, for nearly all runs.
+func (w *settling) untell(m *member) error {
+	var seqs []int64
+	err := w.c.each("select seq from told where run = ?", func(r *row) error {
+		seqs = append(seqs, r.ColumnInt64(0))
+		return nil
+	}, m.id)
+	if err != nil || len(seqs) == 0 {
+		return err
+	}
+	for _, seq := range seqs {
+		if _, err := w.c.exec("delete from inbox where seq = ?", seq); err != nil {
+			return err
+		}
+	}
+	_, err = w.c.exec("delete from told where run = ?", m.id)
+	return err
 }
 
 // start inserts a task, as leased when it is handed over.

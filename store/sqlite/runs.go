@@ -12,12 +12,12 @@ import (
 
 const defaultRows = 100
 
-// unusualSQL is the condition of the index runs_unusual, word for word.
-const unusualSQL = "status in ('failed', 'dead', 'aborted', 'cancelled', 'parked', 'paused')"
+// rareStatuses are those that the index runs_rare finds: looked for, and few.
+var rareStatuses = []machine.Status{machine.Failed, "dead", "aborted", "cancelled", "parked", "paused"}
 
-var unusual = []machine.Status{"failed", "dead", "aborted", "cancelled", "parked", "paused"}
+func rare(s machine.Status) bool { return slices.Contains(rareStatuses, s) }
 
-// Runs is [store.Reader.Runs]: it walks the primary key backwards, or the index of unusual statuses, and filters.
+// Runs is [store.Reader.Runs]: it walks the primary key backwards, or the index of rare statuses, and filters.
 func (s *Store) Runs(ctx context.Context, f store.Filter) (out []store.RunRow, err error) {
 	query, args := runsQuery(&f)
 	err = s.read(ctx, "runs", func(c *conn) error {
@@ -49,8 +49,8 @@ func runsQuery(f *store.Filter) (string, []any) {
 	}
 	if len(f.Status) > 0 {
 		and("status in (?"+strings.Repeat(", ?", len(f.Status)-1)+")", texts(f.Status)...)
-		if !slices.ContainsFunc(f.Status, func(s machine.Status) bool { return !slices.Contains(unusual, s) }) {
-			and(unusualSQL)
+		if !slices.ContainsFunc(f.Status, func(s machine.Status) bool { return !rare(s) }) {
+			and("rare = 1")
 		}
 	}
 	if suffix := strings.ReplaceAll(f.IDSuffix, "-", ""); suffix != "" {

@@ -158,10 +158,10 @@ func (w *settling) skewed(at machine.Time) bool { return at-w.now > maxSkew || w
 const (
 	// The run's row is the run's lock: whoever finds the version has it. One row of the primary key.
 	advanceSQL = `update runs set version = version + 1, status = ?, seq = ?, at = ?, started_at = ?, finished_at = ?,
-		error = iif(?, ?, error), doc = ? where id = ? and tenant = ? and version = ? and seq = ?`
-	standsSQL  = "select version, seq from runs where id = ? and tenant = ?"
-	dropSQL    = "delete from tasks where run = ? and path = ? and token = ?"
-	unguardSQL = "select 1 from tasks where run = ? and path = ? and token = ?"
+		rare = ?, error = iif(?, ?, error), doc = ? where id = ? and tenant = ? and version = ? and seq = ?`
+	standsSQL = "select version, seq from runs where id = ? and tenant = ?"
+	dropSQL   = "delete from tasks where run = ? and path = ? and token = ?"
+	guardSQL  = "select 1 from tasks where run = ? and path = ? and token = ?"
 )
 
 // quickly settles a member, or gives errBet.
@@ -208,7 +208,7 @@ func bet(err error) error {
 func (w *settling) advance(m *member, before int64) (int, error) {
 	r := m.Run
 	return w.c.exec(advanceSQL, string(r.Status), r.Seq, r.At, r.StartedAt, r.FinishedAt,
-		m.endsAt >= 0, m.failure, m.root, m.id, r.Tenant, m.From, before)
+		rare(r.Status), m.endsAt >= 0, m.failure, m.root, m.id, r.Tenant, m.From, before)
 }
 
 // stands reads version and length of the journal; 0 for a run that is not there.
@@ -230,7 +230,7 @@ func (w *settling) guard(m *member, g store.Guard) (bool, error) {
 }
 
 func (w *settling) holds(m *member, g store.Guard) (bool, error) {
-	return w.c.one(unguardSQL, func(*row) error { return nil }, m.id, g.Path, g.Token)
+	return w.c.one(guardSQL, func(*row) error { return nil }, m.id, g.Path, g.Token)
 }
 
 // carefully settles a member and leaves the others unharmed, whatever becomes of it.

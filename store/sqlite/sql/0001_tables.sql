@@ -33,12 +33,14 @@ create table runs (
   at               integer not null,
   started_at       integer not null,
   finished_at      integer not null,
+  rare             integer not null check (rare between 0 and 1),
   error            text,
   doc              blob    not null
 ) without rowid;
 
--- Lists walk the primary key, newest first. Statuses that are rare in it, and looked for, have an index of their own.
-create index runs_unusual on runs (tenant, id) where status in ('failed', 'dead', 'aborted', 'cancelled', 'parked', 'paused');
+-- Lists walk the primary key, newest first. Statuses that are rare in it, and looked for, have an index of their own. (A
+-- condition with a list of them would be a table in memory, built for every update.)
+create index runs_rare on runs (tenant, id) where rare = 1;
 
 create table run_keys (
   tenant   text not null,
@@ -77,7 +79,7 @@ create table tasks (
   path        text    not null,
   lane        integer not null,
   rank        integer not null,
-  state       integer not null check (state in (0, 1, 2)),
+  state       integer not null check (state between 0 and 2),
   due         integer not null,
   priority    integer not null,
   attempt     integer not null check (attempt >= 0),

@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// planOf gives SQLite's plan of a statement, its lines joined.
+func planOf(t *testing.T, s *Store, query string) (plan string, opcodes []string) {
+	t.Helper()
+	c := <-s.writer
+	defer func() { s.writer <- c }()
+	err := c.each("explain query plan "+query, func(r *row) error {
+		plan += r.ColumnText(3) + "\n"
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	err = c.each("explain "+query, func(r *row) error {
+		opcodes = append(opcodes, r.ColumnText(1))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan, opcodes
+}
+
+// What a claim and a settlement run walks an index or a primary key, sorts nothing and builds no table in memory, whatever
+// the tables hold.
+//
+// Q6
+func TestHotStatementsWalkTheirIndex(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "plan.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	key := "PRIMARY KEY (run=? AND path=?)"
+	for _, statement := range []struct{ name, query, walks string }{
+		{"candidates", candidatesSQL, "INDEX tasks_ready (lane=?)"},
+		{"candidates of a run", strings.TrimSuffix(candidatesOfRunSQL, " order by rank, path"), "PRIMARY KEY (run=?)"},
+		{"any ready", anyReadySQL, "INDEX tasks_ready (lane=?)"},
+		{"any due", anyDueSQL, "INDEX tasks_due (due<?)"},
+		{"lease", leaseSQL, key},
+		{"run", runSQL, "PRIMARY KEY (id=?)"},
+		{"advance", advanceSQL, "PRIMARY KEY (id=?)"},
+		{"stands", standsSQL, "PRIMARY KEY (id=?)"},
+		{"drop", dropSQL, key},
+		{"guard", guardSQL, key},
+		{"entry", journalSQL, ""},
+		{"document", saveSQL, ""},
+		{"task", startSQL, ""},
+		{"create", createSQL, ""},
+		{"held", heldSQL, key},
+		{"prolong", prolongSQL, key},
+		{"lapsed", lapsedSQL, "INDEX tasks_leased (lease_until<?)"},
+		{"due timers", dueSQL, "INDEX timers_due (due<?)"},
+		{"next timer", nextSQL, "INDEX timers_due (due>?)"},
+		{"end of tasks", endSQL[0], "PRIMARY KEY (run=?)"},
+		{"end of timers", endSQL[1], "PRIMARY KEY (run=?)"},
+		{"end of documents", endSQL[2], "PRIMARY KEY (run=?)"},
+	} {
+		t.Run(statement.name, func(t *testing.T) {
+			plan, opcodes := planOf(t, s, statement.query)
+			if !strings.Contains(plan, statement.walks) {
+				t.Errorf("the plan does not walk %s:\n%s", statement.walks, plan)
+			}
+			if strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE") {
+				t.Errorf("the plan scans or sorts:\n%s", plan)
+			}
+			for _, op := range opcodes {
+				if op == "OpenEphemeral" || op == "SorterOpen" {
+					t.Errorf("the statement builds a table: %s", op)
+				}
+			}
+		})
+	}
+}
