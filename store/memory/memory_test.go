@@ -38,3 +38,8 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, open)
 }
+
+func TestModelAgreesWithItself(t *testing.T) {
+	t.Parallel()
+	storetest.Model(t, open, memory.New)
+}

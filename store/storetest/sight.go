@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,6 +121,9 @@ func (s *sight) plain() {
 	for i := range s.Expired {
 		plainTask(&s.Expired[i].Task)
 	}
+	slices.SortFunc(s.Expired, func(a, b store.Live) int {
+		return cmp.Or(cmp.Compare(a.LeaseUntil, b.LeaseUntil), cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Path, b.Path))
+	})
 	for _, one := range s.Runs {
 		for i := range one.Tasks {
 			t := &one.Tasks[i]
