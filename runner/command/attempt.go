@@ -124,26 +124,29 @@ func (a *attempt) execute(ctx context.Context) (ending, error) {
 // have ended.
 func (a *attempt) follow(ctx context.Context, p *process, read <-chan struct{}) ending {
 	var end ending
-	var patience time.Duration // what is left for the rest of the group
 	select {
 	case <-p.exited:
-		patience = min(leftoverGrace, a.Grace)
 		settle(read)
+		patience := newTimer(min(leftoverGrace, a.Grace))
+		defer patience.Stop()
+		end.status, end.signal = p.finish(patience)
+		return end
 	case <-ctx.Done():
 		end.stopped = true
-		end.killed, patience = p.stop(a.Grace)
 	case <-a.overrun:
 		end.overran = true
-		end.killed, patience = p.stop(a.Grace)
 	}
-	end.status, end.signal = p.finish(patience)
+	grace := newTimer(a.Grace) // the program's, and what is left of it the group's
+	defer grace.Stop()
+	end.killed = p.stop(grace)
+	end.status, end.signal = p.finish(grace)
 	return end
 }
 
 // settle gives what the program left behind a moment to finish writing: a `tee` behind a process substitution ends just
 // after the shell that started it. Without any such, the streams have ended already.
 func settle(read <-chan struct{}) {
-	timer := time.NewTimer(settleTime)
+	timer := newTimer(settleTime)
 	defer timer.Stop()
 	select {
 	case <-read:

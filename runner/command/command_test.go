@@ -132,9 +132,7 @@ const holdWitness = `exec 9>"$WITNESS"` + "\n"
 func newWitness(t *testing.T, c *Command) *witness {
 	t.Helper()
 	w := &witness{t: t, file: filepath.Join(t.TempDir(), "witness"), lines: make(chan string, 100), gone: make(chan struct{})}
-	if err := syscall.Mkfifo(w.file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mkfifo(t, w.file)
 	c.Env = map[string]string{"WITNESS": w.file}
 	go func() {
 		defer close(w.gone)
@@ -142,7 +140,7 @@ func newWitness(t *testing.T, c *Command) *witness {
 		if err != nil {
 			return
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }()
 		for s := bufio.NewScanner(f); s.Scan(); {
 			w.lines <- s.Text()
 		}
@@ -194,5 +192,25 @@ func (w *witness) stopWhenReady(c Command, n int) Result {
 	case <-time.After(patience):
 		w.t.Fatal("Run does not return")
 		return Result{}
+	}
+}
+
+func mkfifo(t *testing.T, file string) {
+	t.Helper()
+	if err := syscall.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tell writes to a pipe with a name, for whose reader it waits.
+func tell(t *testing.T, file, text string) {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := f.WriteString(text); err != nil {
+		t.Error(err)
 	}
 }

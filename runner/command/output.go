@@ -20,7 +20,7 @@ const outputSource = "$MILLRACE_OUTPUT"
 // readOutput gives what was written to $MILLRACE_OUTPUT; a file that is empty or gone is nothing written. The program may
 // have put anything in its place, so nothing is followed and nothing waited for.
 func readOutput(file string, limit int) ([]byte, *Failure) {
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) //nolint:gosec // a file of our own
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -28,7 +28,7 @@ func readOutput(file string, limit int) ([]byte, *Failure) {
 	if err != nil {
 		return nil, bad
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, bad
 	}
@@ -88,6 +88,7 @@ func parse(source string, mode workflow.Stdout, text []byte) (json.RawMessage, *
 		isJSON = true
 	case workflow.StdoutAuto:
 		isJSON = len(value) > 0 && (value[0] == '{' || value[0] == '[') && json.Valid(value)
+	default:
 	}
 	if f := unstorable(source, text, isJSON); f != nil {
 		return nil, f
@@ -132,15 +133,12 @@ func position(text []byte, n int64) (line, column int) {
 
 // unstorable refuses what no database gives back as it was: bytes that are not UTF-8, and NUL, also spelled as an escape.
 func unstorable(source string, text []byte, isJSON bool) *Failure {
-	reason, at := "", -1
-	if at = bytes.IndexByte(text, 0); at >= 0 {
-		reason = "a NUL character"
-	} else if at = invalidUTF8(text); at >= 0 {
-		reason = "a byte that is not UTF-8"
-	} else if isJSON {
-		if at = escapedNUL(text); at >= 0 {
-			reason = `a NUL character (\u0000)`
-		}
+	reason, at := "a NUL character", bytes.IndexByte(text, 0)
+	if at < 0 {
+		reason, at = "a byte that is not UTF-8", invalidUTF8(text)
+	}
+	if at < 0 && isJSON {
+		reason, at = `a NUL character (\u0000)`, escapedNUL(text)
 	}
 	if at < 0 {
 		return nil

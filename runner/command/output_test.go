@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -196,6 +197,16 @@ func TestAProgramSaysItsFailureInTheFile(t *testing.T) {
 	}
 }
 
+func TestALongMessageIsCut(t *testing.T) {
+	t.Parallel()
+	c := shell(t, `cat written >"$MILLRACE_OUTPUT"`)
+	c.write(t, "written", `{"error": {"code": "x", "message": "a`+strings.Repeat("ä", 5000)+`"}}`, 0o600)
+	f := wantFailure(t, run(t, c), "x", "aää")
+	if len(f.Message) > longestMessage || !strings.HasSuffix(f.Message, "ä...") || !utf8.ValidString(f.Message) {
+		t.Errorf("%d bytes, ending with %q", len(f.Message), f.Message[len(f.Message)-10:])
+	}
+}
+
 func TestAMalformedFailureIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	for _, written := range []string{
@@ -311,6 +322,35 @@ func TestScratchIsSharedByTheStepsOfARunAndRemovedWithIt(t *testing.T) {
 		}
 		if _, err := os.Lstat(c.Scratch); !os.IsNotExist(err) {
 			t.Errorf("still there: %v", err)
+		}
+	}
+}
+
+func TestFoldersThatWereMadeReadOnlyAreMadeWritableToBeRemoved(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	deep := filepath.Join(folder, "a", "b", "c")
+	if err := os.MkdirAll(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	outside := t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(deep, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{deep, filepath.Dir(deep), outside} {
+		if err := os.Chmod(dir, 0o500); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	makeWritable(root, "a")
+	for dir, want := range map[string]os.FileMode{deep: 0o700, filepath.Dir(deep): 0o700, outside: 0o500} {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", dir, info.Mode(), err)
 		}
 	}
 }

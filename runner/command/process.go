@@ -52,7 +52,7 @@ func startOnce(p program, environ []string, files []*os.File) (*os.Process, erro
 		if !errors.Is(err, syscall.ETXTBSY) || delay > 512*time.Millisecond {
 			return process, err
 		}
-		time.Sleep(delay)
+		<-newTimer(delay).C
 	}
 }
 
@@ -65,25 +65,23 @@ func (p *process) terminate() {
 	_ = p.signal(syscall.SIGCONT)
 }
 
-// stop ends the program: SIGTERM and, grace later, SIGKILL. It says whether that was needed and how much of the grace is left
-// for others of the group.
-func (p *process) stop(grace time.Duration) (killed bool, left time.Duration) {
-	begun := time.Now()
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
+// stop ends the program: SIGTERM and, when grace is over, SIGKILL. It says whether that was needed; grace is then over for
+// everybody.
+func (p *process) stop(grace *time.Timer) (killed bool) {
 	p.terminate()
 	select {
 	case <-p.exited:
-		return false, max(grace-time.Since(begun), 0)
-	case <-timer.C:
+		return false
+	case <-grace.C:
 		_ = p.signal(syscall.SIGKILL)
 		<-p.exited
-		return true, 0
+		grace.Reset(0)
+		return true
 	}
 }
 
 // finish reaps the program, which has ended, and ends what is left of its group: SIGTERM, and SIGKILL when patience is over.
-func (p *process) finish(patience time.Duration) (status int, signal os.Signal) {
+func (p *process) finish(patience *time.Timer) (status int, signal os.Signal) {
 	p.terminate() // the ended program still holds the group's number: no other group can be hit
 	p.reap()
 	status = p.state.ExitCode()
@@ -92,32 +90,44 @@ func (p *process) finish(patience time.Duration) (status int, signal os.Signal) 
 	}
 	if !p.gone(patience) {
 		_ = p.signal(syscall.SIGKILL)
-		p.gone(killTime)
+		last := newTimer(killTime)
+		defer last.Stop()
+		p.gone(last)
 	}
 	return status, signal
 }
 
-// killTime bounds the wait for killed processes to vanish. One that is dead and that its parent does not reap stays listed.
+// killTime bounds the wait for killed processes to vanish.
 const killTime = 200 * time.Millisecond
 
-// gone waits until the group has no member, at most for patience. A group's number is not given away while it has one, so
-// that these signals reach nobody else. Members that became our children (process 1 of a container) are reaped.
-func (p *process) gone(patience time.Duration) bool {
-	var waited time.Duration
+// gone waits until no member of the group lives, or until patience is over. A group's number is not given away while it has one,
+// so that these signals reach nobody else. Members that became our children (as process 1 of a container) are reaped; dead
+// ones that nobody reaps (a container whose process 1 does not care) are not waited for.
+func (p *process) gone(patience *time.Timer) bool {
 	for delay := time.Millisecond; ; delay = min(2*delay, 20*time.Millisecond) {
-		for {
-			pid, err := syscall.Wait4(-p.pid, nil, syscall.WNOHANG, nil)
-			if pid <= 0 && !errors.Is(err, syscall.EINTR) {
-				break
-			}
-		}
-		if errors.Is(p.signal(0), syscall.ESRCH) {
+		p.reapMembers()
+		if errors.Is(p.signal(0), syscall.ESRCH) || !alive(p.pid) {
 			return true
 		}
-		if waited >= patience {
+		select {
+		case <-patience.C:
 			return false
+		case <-newTimer(delay).C:
 		}
-		time.Sleep(delay)
-		waited += delay
 	}
+}
+
+// reapMembers reaps dead members of the group that are our children.
+func (p *process) reapMembers() {
+	for {
+		pid, err := syscall.Wait4(-p.pid, nil, syscall.WNOHANG, nil)
+		if pid <= 0 && !errors.Is(err, syscall.EINTR) {
+			return
+		}
+	}
+}
+
+// newTimer is the one place that asks for time: processes live in the system's, whatever the clock of the engine.
+func newTimer(d time.Duration) *time.Timer {
+	return time.NewTimer(d) //nolint:forbidigo // see above
 }

@@ -1,9 +1,9 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -74,7 +74,7 @@ func TestTheGraceIsTheWholeGroups(t *testing.T) {
 
 func TestASuspendedProgramIsWokenToStop(t *testing.T) {
 	t.Parallel()
-	c := shell(t, holdWitness+`trap 'exit 0' TERM; echo ready >&9; kill -STOP $$; sleep 1000`)
+	c := shell(t, holdWitness+`trap 'exit 0' TERM; sh -c 'kill -STOP $PPID; echo ready >&9'; while :; do sleep 0.01 || :; done`)
 	w := newWitness(t, &c)
 	wantOutput(t, w.stopWhenReady(c, 1), `""`)
 }
@@ -82,10 +82,15 @@ func TestASuspendedProgramIsWokenToStop(t *testing.T) {
 func TestAContextThatHasEndedStartsNothing(t *testing.T) {
 	t.Parallel()
 	c := shell(t, `: >started`)
-	w := newWitness(t, &c)
-	r := w.stopWhenReady(c, 0)
-	if r.Failure != nil && r.Status == -1 && !r.Stopped {
-		t.Errorf("failed with %s, but not as stopped", r.Failure.Code)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := Run(ctx, c)
+	f := wantFailure(t, r, "signal", "told to stop before it started")
+	if r.Status != -1 || !r.Stopped || !f.Passing {
+		t.Errorf("status %d, stopped %v, passing %v", r.Status, r.Stopped, f.Passing)
+	}
+	if _, err := os.Stat(filepath.Join(c.Root, "started")); !os.IsNotExist(err) {
+		t.Error("it was started:", err)
 	}
 }
 
@@ -134,21 +139,12 @@ func TestADaemonThatLeftTheGroupHoldsNothingUp(t *testing.T) {
 	}
 	c := shell(t, holdWitness+`"$SELF" & read -r pid <"$WITNESS.started"; echo "said by the script"`)
 	w := newWitness(t, &c)
-	if err := syscall.Mkfifo(w.file+".started", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mkfifo(t, w.file+".started")
 	c.Env["SELF"], c.Env[roleVariable] = self, "daemon"
 	result := make(chan Result, 1)
 	go func() { result <- run(t, c) }()
 	pid := w.hears() // the daemon is out of the group and has spoken
-	started, err := os.OpenFile(w.file+".started", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := started.WriteString(pid + "\n"); err != nil {
-		t.Fatal(err)
-	}
-	_ = started.Close()
+	tell(t, w.file+".started", pid+"\n")
 	wantOutput(t, <-result, `"said by the daemon\nsaid by the script"`)
 	number, err := strconv.Atoi(pid)
 	if err != nil {
@@ -176,27 +172,6 @@ func TestAProgramHasNoTerminalAndAGroupOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := run(t, shell(t, `if (: </dev/tty) 2>/dev/null; then echo terminal; else echo none; fi`))
 	wantOutput(t, r, `"none"`)
-}
-
-func TestAProgramDiesWithTheProcessThatRunsIt(t *testing.T) {
-	t.Parallel()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := shell(t, holdWitness+`echo ready >&9; exec sleep 1000`)
-	w := newWitness(t, &c)
-	parent := exec.CommandContext(t.Context(), self)
-	parent.Env = append(os.Environ(), roleVariable+"=parent", "SCRIPT="+c.Script, "FOLDER="+c.Root, "WITNESS="+w.file)
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
-	w.hears()
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = parent.Wait()
-	w.seesNobody()
 }
 
 func TestASignalFailsTheStepAsPassing(t *testing.T) {
@@ -248,5 +223,16 @@ func TestManyAttemptsShareAScratchFolder(t *testing.T) {
 	left, err := os.ReadDir(filepath.Join(c.Scratch, attemptFolderName))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func BenchmarkRun(b *testing.B) {
+	folder := b.TempDir()
+	c := Command{Args: []string{"/bin/true"}, Root: folder, Scratch: filepath.Join(folder, "scratch")}
+	b.ReportAllocs()
+	for b.Loop() {
+		if r := Run(b.Context(), c); r.Failure != nil {
+			b.Fatal(r.Failure.Message)
+		}
 	}
 }

@@ -27,7 +27,7 @@ func (a *attempt) find() (program, []string, error) {
 	if err != nil {
 		return program{}, nil, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	if err := checkDir(root, a.Dir); err != nil {
 		return program{}, nil, err
 	}

@@ -2,9 +2,11 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -269,5 +271,48 @@ func TestAnEnvironmentThatCannotBeIsRefused(t *testing.T) {
 		if strings.Contains(f.Message, "a\x00") || strings.Contains(f.Message, "x\x00") {
 			t.Errorf("the message shows the value: %q", f.Message)
 		}
+	}
+}
+
+func TestARefusalOfTheSystemIsExplained(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, text := range map[string]string{"empty": "", "bare": "#!", "long": "#!" + strings.Repeat("x", 300)} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := map[string]struct {
+		err     error
+		file    string
+		code    string
+		passing bool
+		says    string
+	}{
+		"no loader":            {syscall.ENOENT, "empty", "exit_127", false, "built for this machine"},
+		"no interpreter named": {syscall.ENOENT, "bare", "exit_127", false, "write #!/bin/sh"},
+		"a very long line":     {syscall.ENOENT, "long", "exit_127", false, "built for this machine"},
+		"gone since":           {syscall.ENOENT, "gone", "exit_127", false, "is missing"},
+		"no right":             {syscall.EACCES, "empty", "exit_126", false, "noexec"},
+		"open for writing":     {syscall.ETXTBSY, "empty", "exit_126", true, "open for writing"},
+		"too many processes":   {syscall.EAGAIN, "empty", "exit_126", true, "cannot start another process now"},
+		"out of memory":        {syscall.ENOMEM, "empty", "exit_126", true, "let fewer run"},
+		"anything else":        {syscall.EIO, "empty", "exit_126", false, "empty cannot be started: input/output error"},
+		"no error number":      {os.ErrInvalid, "empty", "exit_126", false, "invalid argument"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := program{name: test.file, path: "./" + test.file, dir: folder}
+			err := p.explain(&os.PathError{Op: "fork/exec", Path: "x", Err: test.err})
+			if !errors.Is(err, test.err) {
+				t.Errorf("%v does not wrap %v", err, test.err)
+			}
+			r := Result{Failure: Command{}.notStarted(err)}
+			f := wantFailure(t, r, test.code, test.says)
+			if f.Passing != test.passing || f.Permanent == test.passing {
+				t.Errorf("%+v", f)
+			}
+		})
 	}
 }

@@ -104,7 +104,7 @@ func (p program) firstLine() string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	buf := make([]byte, 256)
 	n, _ := io.ReadFull(f, buf)
 	line, _, ended := bytes.Cut(buf[:n], []byte{'\n'})

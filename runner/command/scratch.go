@@ -24,7 +24,7 @@ func RemoveScratch(dir string) error {
 	if err != nil {
 		return fmt.Errorf("remove scratch folder: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -62,7 +62,7 @@ func (p *pipes) close() {
 
 // feed writes the program's standard input. A program that does not read it is free not to.
 func feed(f *os.File, input []byte) {
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if _, err := f.Write(input); err == nil {
 		_, _ = f.Write([]byte{'\n'})
 	}

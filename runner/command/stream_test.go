@@ -108,7 +108,6 @@ func TestALineWithoutEndIsCut(t *testing.T) {
 	}
 }
 
-// A14
 func TestLinesAreToldAsTheyCome(t *testing.T) {
 	t.Parallel()
 	c := shell(t, holdWitness+`echo one >&2; read -r go <"$WITNESS.go"; echo two; printf 'three\r\nfour' >&2`)
@@ -193,10 +192,7 @@ func TestARecordKeepsItsBeginningAndItsEnd(t *testing.T) {
 		for _, l := range lines {
 			r.add(Line{Text: l})
 		}
-		whole := ""
-		for _, l := range lines {
-			whole += l + "\n"
-		}
+		whole := strings.Join(append(lines, ""), "\n")
 		got := string(r.bytes())
 		if len(whole) <= limit/2 && got != whole {
 			t.Fatalf("%q, want %q", got, whole)
