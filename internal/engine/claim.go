@@ -58,6 +58,9 @@ func (e *Engine) endClaim() {
 // readLanes reads new lanes after a hint, and a page of all lanes from time to time.
 func (e *Engine) readLanes(ctx context.Context) error {
 	if e.cfg.Only != nil {
+		e.mu.Lock()
+		e.lanes.came(e.now())
+		e.mu.Unlock()
 		return nil
 	}
 	now := e.clock.Now()
@@ -67,7 +70,7 @@ func (e *Engine) readLanes(ctx context.Context) error {
 	if walk {
 		after = l.cursor
 	}
-	if l.hinted || now.Sub(l.asked) >= claimPoll {
+	if came := l.came(e.now()); came || l.hinted || now.Sub(l.asked) >= claimPoll {
 		l.asked = now
 		l.tell()
 	} else if !walk {
@@ -162,6 +165,17 @@ func (e *Engine) heardPoll() {
 		e.steady = now
 	}
 	e.polled = now
+}
+
+// nextClaim gives the time until a task that was delayed here becomes ready, at most idle.
+func (e *Engine) nextClaim(idle time.Duration) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.lanes.dues) == 0 || e.phase != working || e.slots.free() == 0 { // a slot that is freed is a signal
+		return idle
+	}
+	left := time.Duration(e.lanes.dues[0]-e.now()) * time.Microsecond
+	return min(idle, max(left, time.Millisecond))
 }
 
 const pollGap = 5 * time.Second // longest time between two polls that counts as without a gap

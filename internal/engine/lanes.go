@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
+	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
 
@@ -11,12 +13,13 @@ import (
 type lanes struct {
 	tenants []*tenantLanes // in the order in which they were seen
 	known   map[int64]*lane
-	highest int64     // id of a lane that was seen
-	cursor  int64     // where the next page of the walk over all lanes begins
-	walked  time.Time // last page
-	asked   time.Time // when every lane was last taken to have work
-	hinted  bool      // there may be new work anywhere
-	turn    int       // whose turn it is among the tenants
+	highest int64          // id of a lane that was seen
+	cursor  int64          // where the next page of the walk over all lanes begins
+	walked  time.Time      // last page
+	asked   time.Time      // when every lane was last taken to have work
+	hinted  bool           // there may be new work anywhere
+	dues    []machine.Time // when tasks that were delayed here become ready, earliest first
+	turn    int            // whose turn it is among the tenants
 }
 
 type tenantLanes struct {
@@ -90,6 +93,27 @@ func (l *lanes) tell() {
 	for _, x := range l.known {
 		x.maybe = true
 	}
+}
+
+const maxDues = 1_000 // times that are remembered; polls find the rest
+
+// foresee notes that a task becomes ready at a time to come.
+func (l *lanes) foresee(due machine.Time) {
+	i, found := slices.BinarySearch(l.dues, due)
+	if found || i >= maxDues {
+		return
+	}
+	l.dues = slices.Insert(l.dues[:min(len(l.dues), maxDues-1)], i, due)
+}
+
+// came says whether the time of a task that was foreseen has come. Such times are forgotten.
+func (l *lanes) came(now machine.Time) bool {
+	n := 0
+	for n < len(l.dues) && l.dues[n] <= now {
+		n++
+	}
+	l.dues = l.dues[n:]
+	return n > 0
 }
 
 // waiting says whether a lane of the queue may have work.

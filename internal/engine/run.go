@@ -58,7 +58,7 @@ const (
 
 func (e *Engine) loops() []loop {
 	all := []loop{
-		{signal: e.signals.claim, idle: asGiven, poll: claimPoll, step: e.ClaimOnce},
+		{signal: e.signals.claim, idle: e.nextClaim, poll: claimPoll, step: e.ClaimOnce},
 		{signal: e.signals.control, idle: asGiven, poll: controlPoll, gap: hintGap, step: quiet(e.ControlOnce)},
 		{signal: e.signals.timer, idle: e.nextTimer, poll: timerPoll, gap: hintGap / 10, step: e.FireOnce},
 		{signal: e.signals.inbox, idle: asGiven, poll: inboxPoll, gap: hintGap, step: e.DeliverOnce},

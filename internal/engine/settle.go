@@ -128,12 +128,22 @@ func (e *Engine) won(s *folding, handed []store.Claimed, asked time.Time) []*Att
 	return begun
 }
 
-// foresee notes the earliest of the timers that were set, so that they are fired in time. The caller holds e.mu.
+// foresee notes when the timers that were set and the tasks that were delayed come due, so that nobody has to poll for them.
+// The caller holds e.mu.
 func (e *Engine) foresee(effects []machine.Effect) {
+	now := e.now()
 	for _, effect := range effects {
-		if t, ok := effect.(machine.SetTimer); ok && (e.nextDue == 0 || t.Due < e.nextDue) {
-			e.nextDue = t.Due
-			e.signals.timer.raise()
+		switch x := effect.(type) {
+		case machine.SetTimer:
+			if e.nextDue == 0 || x.Due < e.nextDue {
+				e.nextDue = x.Due
+				e.signals.timer.raise()
+			}
+		case machine.StartTask:
+			if x.Due > now && e.cfg.Handlers[x.Handler] != nil {
+				e.lanes.foresee(x.Due)
+				e.signals.claim.raise()
+			}
 		}
 	}
 }
