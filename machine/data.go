@@ -1,0 +1,68 @@
+package machine
+
+import "encoding/json"
+
+// Ref names one stored payload of a run: the payload of journal entry Seq, or the value (Key, Index) that the machine
+// computed and PutValue stored. Exactly one of Seq and Key is set.
+type Ref struct {
+	Seq   int64
+	Key   string
+	Index int
+}
+
+// Data is a value by reference: how state, tasks and results speak of payloads without holding them. The zero value is
+// JSON null. At most one field group is set.
+type Data struct {
+	Ref   Ref             // a stored payload
+	Const json.RawMessage // a small value in place
+	List  []Data          // a list of values (IsList tells an empty one from null)
+	Keys  []string        // with List: an object, Keys[i] -> List[i]
+	Map   string          // the ordered outputs of the map (or collecting loop) opened at this path, held in its chunks
+	N     int             // with Map: how many there are
+	Kind  DataKind
+}
+
+// DataKind tells which form a Data has.
+type DataKind uint8
+
+// The forms of Data.
+const (
+	Null DataKind = iota
+	ByRef
+	Literal
+	ListOf
+	ObjectOf
+	OutputsOf // Map: the outputs, null for what failed
+	FailedOf  // Map: the list [{index, item, error}] of what failed
+)
+
+// Env is what the programs of a task see, as references: it is fixed when the task is started and carried by its row.
+// Only names that the step's programs use are filled in (workflow.Uses).
+type Env struct {
+	Prev  Data               `json:"p,omitzero"`
+	Input Data               `json:"i,omitzero"` // the run's input
+	Error Data               `json:"e,omitzero"`
+	Steps map[string]StepEnv `json:"s,omitempty"`
+	Items map[string]ItemEnv `json:"x,omitempty"` // by the name given with `as`
+	Pass  *PassEnv           `json:"n,omitempty"`
+}
+
+// StepEnv is steps.KEY as a program sees it.
+type StepEnv struct {
+	Output Data   `json:"o,omitzero"`
+	Status string `json:"s,omitempty"`
+	Error  Data   `json:"e,omitzero"`
+	Failed Data   `json:"f,omitzero"`
+}
+
+// ItemEnv is an item of a map or of a loop's list.
+type ItemEnv struct {
+	Value Data `json:"v,omitzero"`
+	Index int  `json:"i"`
+}
+
+// PassEnv is `pass`.
+type PassEnv struct {
+	Number   int  `json:"n"`
+	Previous Data `json:"p,omitzero"`
+}

@@ -1,0 +1,214 @@
+package machine
+
+import (
+	"encoding/json"
+
+	"github.com/millrace-go/millrace/expr"
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// failStep takes the failure of a step whose retries are over: its catch, on_error, or outward to the composite around it.
+func (t *turn) failStep(p *place, s *workflow.Step, e *Error) {
+	_, deliberate := s.Action.(*workflow.Fail)
+	t.fail(p, s, e, deliberate)
+}
+
+// fail is failStep for a failure of which is known whether a `fail` action began it.
+func (t *turn) fail(p *place, s *workflow.Step, e *Error, deliberate bool) {
+	t.name(p, s, e)
+	if !e.Final {
+		caught, bad := t.catch(p, s, e)
+		if caught {
+			return
+		}
+		if bad != nil {
+			e = t.name(p, s, bad)
+		}
+	}
+	t.recordError(p, s, e)
+	switch sc := t.scope(p); {
+	case p.body.Kind == workflow.Graph && sc.Stop == nil && superseded(sc, p.body, s.Index):
+		t.settle(p, s, StepFailed, Data{})
+	case s.OnError == workflow.OnErrorContinue && !e.Final:
+		t.settle(p, s, StepFailed, Data{})
+	case s.OnError == workflow.OnErrorSkip && !e.Final && p.body.Kind == workflow.Graph:
+		t.settle(p, s, StepFailed, Data{})
+	case s.OnError == workflow.OnErrorSkip && !e.Final:
+		t.settle(p, s, StepFailed, sc.Live[s.Index].In) // a sequence goes on with what the step got
+	default:
+		t.mark(p, s, StepFailed)
+		t.failScope(p, e, deliberate)
+	}
+}
+
+func (t *turn) recordError(p *place, s *workflow.Step, e *Error) {
+	if s.NamedError {
+		set(&t.scope(p).Errs, s.Index, t.errorData(p, s, e))
+	}
+}
+
+// catch looks for a catch that takes the error. A condition that cannot be evaluated is an error of its own.
+func (t *turn) catch(p *place, s *workflow.Step, e *Error) (bool, *Error) {
+	sc := t.scope(p)
+	live := sc.Live[s.Index]
+	for i := range s.Catch {
+		c := &s.Catch[i]
+		if !covers(c.Only, c.Except, e.Code) {
+			continue
+		}
+		data := t.errorData(p, s, e)
+		if c.When != nil {
+			ok, err := c.When.Bool(t.env(view{at: p, step: s, prev: live.In, err: data}, &c.WhenUses), expr.Budget{})
+			if err != nil {
+				return false, expressionError(err)
+			}
+			if !ok {
+				continue
+			}
+		}
+		t.endTry(p, s)
+		set(&sc.Choice, s.Index, i)
+		set(&sc.Errs, s.Index, data)
+		if c.Body == nil {
+			set(&sc.Got, s.Index, live.In)
+			t.settle(p, s, StepCaught, Data{})
+			return true, nil
+		}
+		sc.States[s.Index] = StepOpen
+		live.Box = &Box{Catch: i + 1, Open: 1}
+		t.openScope(p.catchBody(s, t.base(p, s), i), &Scope{In: live.In, Caught: data})
+		return true, nil
+	}
+	return false, nil
+}
+
+const maxLiteral = 1 << 10
+
+// errorData gives an error as `error` shows it. A large one is stored as a payload.
+func (t *turn) errorData(p *place, s *workflow.Step, e *Error) Data {
+	raw := encode(struct {
+		Code    string          `json:"code"`
+		Message string          `json:"message"`
+		Step    string          `json:"step"`
+		Data    json.RawMessage `json:"data"`
+	}{e.Code, e.Message, e.Step, e.Data})
+	if len(raw) <= maxLiteral {
+		return literal(raw)
+	}
+	key := t.path(p, s) + "!error"
+	if d := valueData(key, 0); t.own[d.Ref] != nil {
+		return d
+	}
+	return t.put(key, 0, raw)
+}
+
+// failScope begins the failure of a scope: it stops alone if the composite around it bears that, else all of its scopes do.
+func (t *turn) failScope(p *place, e *Error, deliberate bool) {
+	why := &Closing{Reason: ByFailure, Err: e, NoLetter: deliberate}
+	if p.up == nil {
+		t.stopScope(p, why)
+		return
+	}
+	if t.scope(p).Stop != nil {
+		return
+	}
+	box := t.scope(p.up).Live[p.owner.Index].Box
+	box.Bad++
+	t.stopScope(p, why)
+	if all := t.unbearable(p.owner, box, e); all != nil {
+		t.stopBox(p.up, p.owner, &Closing{Reason: ByFailure, Err: all, NoLetter: deliberate})
+	}
+}
+
+// unbearable gives the error with which a composite fails now that one more of its scopes has failed; nil if it bears that.
+func (t *turn) unbearable(s *workflow.Step, box *Box, e *Error) *Error {
+	if box.Catch > 0 {
+		return e
+	}
+	if box.Need > 0 {
+		if box.N-box.Bad >= box.Need {
+			return nil
+		}
+		return &Error{Code: CodeJoinShort, Permanent: true, Step: e.Step, Message: needMessage(box, e)}
+	}
+	a, ok := s.Action.(*workflow.Map)
+	if !ok || a.Tolerate == (workflow.Tolerate{}) {
+		return e
+	}
+	allowed := max(a.Tolerate.Count, int(a.Tolerate.Percent*float64(box.N)/100))
+	if box.Bad <= allowed {
+		return nil
+	}
+	return &Error{Code: CodeTolerate, Permanent: true, Step: e.Step, Message: tolerateMessage(box, allowed, e)}
+}
+
+// scopeFailed ends a scope that was stopped and is still.
+func (t *turn) scopeFailed(p *place, why *Closing) {
+	t.dropScope(p.path)
+	sc := t.scope(p.up)
+	box := sc.Live[p.owner.Index].Box
+	box.Open--
+	if a, ok := p.owner.Action.(*workflow.Map); ok && !p.catch {
+		c := t.chunk(p.ownerPath, p.slot, box.N)
+		c.States[p.slot%ChunkSize] = StepCancelled
+		if why.Reason == ByFailure {
+			c.States[p.slot%ChunkSize] = StepFailed
+			set(&c.Err, p.slot%ChunkSize, t.errorData(p.up, p.owner, why.Err))
+		}
+		if box.Stop == nil {
+			t.moreItems(p.up, p.owner, a)
+			return
+		}
+	}
+	if box.Stop == nil { // a branch that `need` bears
+		t.branchOver(p.up, p.owner)
+		return
+	}
+	t.checkBox(p.up, p.owner)
+}
+
+// checkBox ends a composite that is being stopped once none of its scopes is open.
+func (t *turn) checkBox(p *place, s *workflow.Step) {
+	t.later(func() {
+		sc := t.peek(p)
+		if sc == nil || sc.Live[s.Index] == nil {
+			return
+		}
+		box := sc.Live[s.Index].Box
+		if box == nil || box.Stop == nil || box.Open > 0 {
+			return
+		}
+		switch box.Stop.Reason {
+		case Enough:
+			t.finishComposite(p, s, t.results(p, s))
+		case ByFailure:
+			t.compositeFailed(p, s, box.Stop)
+		default:
+			t.stopped(p, s, false)
+		}
+	})
+}
+
+// compositeFailed judges a composite whose scopes are still: its retry, its catch, its on_error, or outward.
+func (t *turn) compositeFailed(p *place, s *workflow.Step, why *Closing) {
+	sc := t.scope(p)
+	live := sc.Live[s.Index]
+	e := *why.Err
+	if live.Box.Catch > 0 { // the body of a catch failed: no catch of the same step is asked again
+		t.recordError(p, s, &e)
+		t.mark(p, s, StepFailed)
+		t.failScope(p, &e, why.NoLetter)
+		return
+	}
+	live.Attempt = live.Try + 1
+	retryable := e
+	retryable.Permanent, retryable.RetryAfterMS = false, nil // that was said of an attempt of a task inside
+	if due, again := t.retry(s, live, t.base(p, s), &retryable); again {
+		live.Box = nil
+		sc.States[s.Index] = StepRetrying
+		live.Timer = timerRetry
+		t.emit(SetTimer{Key: t.base(p, s) + timerRetry, Due: due})
+		return
+	}
+	t.fail(p, s, &e, why.NoLetter)
+}

@@ -1,0 +1,126 @@
+package machine
+
+import (
+	"encoding/json"
+
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// task finds the activation that an outcome is about; ok is false when no attempt of it is expected.
+func (t *turn) task() (p *place, s *workflow.Step, live *Live, ok bool) {
+	sp, err := locate(t.def, t.ev.Path)
+	if err != nil || !sp.step.IsTask {
+		return nil, nil, nil, false
+	}
+	if sp.at.isItemTask() {
+		return sp.at, sp.step, nil, true
+	}
+	sc := t.peek(sp.at)
+	if sc == nil || t.base(sp.at, sp.step) != t.ev.Path {
+		return nil, nil, nil, false
+	}
+	live = sc.Live[sp.step.Index]
+	if state := sc.States[sp.step.Index]; live == nil || state != StepReady && state != StepStopping {
+		return nil, nil, nil, false
+	}
+	if t.ev.Kind != TaskStopped && t.ev.Attempt <= live.Attempt {
+		return nil, nil, nil, false
+	}
+	return sp.at, sp.step, live, true
+}
+
+func (t *turn) stopping(p *place, s *workflow.Step) bool {
+	return t.scope(p).States[s.Index] == StepStopping
+}
+
+// taskSucceeded: an attempt gave an output, which is this entry's payload.
+func (t *turn) taskSucceeded() bool {
+	p, s, live, ok := t.task()
+	switch {
+	case !ok:
+		return false
+	case live == nil:
+		return t.itemSucceeded(p, t.ev.Attempt)
+	case t.stopping(p, s):
+		t.stopped(p, s, true)
+	default:
+		t.settle(p, s, StepSucceeded, t.output())
+	}
+	return true
+}
+
+// output is what this entry's payload gives.
+func (t *turn) output() Data {
+	if p := t.ev.Payload; p == nil || string(p) == "null" {
+		return Data{}
+	}
+	return entryData(t.run.Seq)
+}
+
+// taskFailed: an attempt failed. It is retried by the step's policy, or the step has failed.
+func (t *turn) taskFailed() bool {
+	e := &Error{}
+	if err := json.Unmarshal(t.ev.Payload, e); err != nil || e.Code == "" {
+		e = &Error{Code: "error", Message: "an attempt failed without a readable error"}
+	}
+	return t.attemptFailed(e)
+}
+
+// taskLost: the worker of an attempt is gone. The attempt counts.
+func (t *turn) taskLost() bool {
+	return t.attemptFailed(&Error{Code: CodeLost, Message: "the worker was lost"})
+}
+
+func (t *turn) attemptFailed(e *Error) bool {
+	e.Message = clip(e.Message)
+	p, s, live, ok := t.task()
+	switch {
+	case !ok:
+		return false
+	case live == nil:
+		return t.itemFailed(p, t.ev.Attempt, e)
+	case t.stopping(p, s):
+		t.stopped(p, s, false)
+		return true
+	}
+	live.Attempt = t.ev.Attempt
+	e.Step = t.ev.Path
+	if due, again := t.retry(s, live, t.ev.Path, e); again {
+		t.startTask(p, s, due)
+		return true
+	}
+	t.failStep(p, s, e)
+	return true
+}
+
+// taskReleased: an attempt was interrupted politely. It does not count, and the task is ready at once.
+func (t *turn) taskReleased() bool {
+	p, s, live, ok := t.task()
+	switch {
+	case !ok:
+		return false
+	case live == nil:
+		return t.itemReleased(p, t.ev.Attempt)
+	case t.stopping(p, s):
+		t.stopped(p, s, false)
+	default:
+		live.Attempt = t.ev.Attempt
+		t.startTask(p, s, 0)
+	}
+	return true
+}
+
+// taskStopped: a task that was told to stop is gone.
+func (t *turn) taskStopped() bool {
+	p, s, live, ok := t.task()
+	switch {
+	case !ok:
+		return false
+	case live == nil:
+		return t.itemStopped(p)
+	case !t.stopping(p, s):
+		return false
+	}
+	t.stopped(p, s, false)
+	return true
+}

@@ -1,0 +1,83 @@
+package machine
+
+import (
+	"hash/fnv"
+	"strconv"
+
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// startTask makes the task of a step claimable, after a delay of its own (due zero: the step's delay).
+func (t *turn) startTask(p *place, s *workflow.Step, due Time) {
+	sc := t.scope(p)
+	live := sc.Live[s.Index]
+	sc.States[s.Index] = StepReady
+	if due == 0 && s.Delay > 0 && live.Attempt == 0 {
+		due = t.run.At.Add(s.Delay)
+	}
+	if live.Since == 0 && hasFor(s) {
+		live.Since = max(t.run.At, due)
+	}
+	env := t.references(view{at: p, step: s, prev: live.In}, &s.Uses)
+	t.emitTask(t.base(p, s), s, env, live.Attempt, due)
+}
+
+// startItem makes the task of item i of a map claimable; again is nil for the first attempt.
+func (t *turn) startItem(q *place, again *Live, due Time) {
+	s := q.body.Steps[0]
+	env := t.references(view{at: q, step: s, prev: valueData(q.ownerPath, q.slot)}, &s.Uses)
+	attempt := 0
+	if again != nil {
+		attempt = again.Attempt
+	}
+	if due == 0 && attempt == 0 && s.Delay > 0 {
+		due = t.run.At.Add(s.Delay)
+	}
+	t.emitTask(q.path, s, env, attempt, due)
+}
+
+func (t *turn) emitTask(path string, s *workflow.Step, env Env, attempt int, due Time) {
+	e := StartTask{
+		Path: path, Queue: s.Queue, Priority: s.Priority, Due: due, Attempt: attempt,
+		Lease: s.Lease.Milliseconds(), Env: env, Refs: env.refs(),
+	}
+	if e.Queue == "" {
+		e.Queue = DefaultQueue
+	}
+	if a, ok := s.Action.(*workflow.Task); ok {
+		e.Handler = a.Handler
+	} else {
+		e.Handler = CommandHandler(t.run.Home)
+	}
+	t.emit(e)
+}
+
+// DefaultQueue is the queue of a step that names none.
+const DefaultQueue = "default"
+
+// CommandHandler is the handler's name in the lane of command steps of a file with this home: only processes that serve the
+// file's folder take them.
+func CommandHandler(home string) string { return "run@" + home }
+
+// TaskKey is the idempotency key of the task at path: the same over retries, different for every other activation.
+func TaskKey(h Header, path string) string { return h.ID + "/" + path }
+
+func hasFor(s *workflow.Step) bool {
+	for i := range s.Retry {
+		if s.Retry[i].For > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// identity gives a number in [0, 1) that depends on an attempt's identity alone.
+func identity(runID, path string, attempt int) float64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(runID + "\x00" + path + "\x00" + strconv.Itoa(attempt)))
+	x := h.Sum64()
+	x ^= x >> 33 // the low bits of FNV are weak on short texts: mix them (MurmurHash3's finaliser)
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	return float64(x>>11) / (1 << 53)
+}

@@ -1,0 +1,113 @@
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/millrace-go/millrace/expr"
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// The kinds of timers: the end of a timer's key, behind the path of the activation that it is about.
+const (
+	timerGo      = "!go"      // a step that was put off because one Apply had done enough
+	timerDelay   = "!delay"   // a step's delay
+	timerWait    = "!wait"    // a wait action
+	timerRetry   = "!retry"   // the next try of a composite
+	timerTimeout = "!timeout" // a composite's timeout; the path has the try
+	timerEvery   = "!every"   // the pause between two passes; the path has the try
+)
+
+// await makes a step wait for a timer.
+func (t *turn) await(p *place, s *workflow.Step, kind string, due Time) {
+	t.scope(p).Live[s.Index].Timer = kind
+	t.emit(SetTimer{Key: t.base(p, s) + kind, Due: due})
+}
+
+func (t *turn) beginWait(p *place, s *workflow.Step, a *workflow.Wait) {
+	live := t.scope(p).Live[s.Index]
+	due := t.run.At.Add(a.For)
+	if a.Until != nil {
+		raw, err := a.Until.Eval(t.env(view{at: p, step: s, prev: live.In}, &s.ActionUses), expr.Budget{})
+		if err != nil {
+			t.failStep(p, s, expressionError(err))
+			return
+		}
+		at, err := parseTime(raw)
+		if err != nil {
+			t.failStep(p, s, &Error{Code: CodeExpression, Permanent: true, Message: clip(err.Error())})
+			return
+		}
+		due = at
+	}
+	if due <= t.run.At {
+		t.settle(p, s, StepSucceeded, live.In)
+		return
+	}
+	t.await(p, s, timerWait, due)
+}
+
+func parseTime(raw json.RawMessage) (Time, error) {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return 0, fmt.Errorf("wait until: %s is not a time: write RFC 3339 text such as \"2026-03-01T08:00:00Z\"", clip(string(raw)))
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return 0, fmt.Errorf("wait until: %q is not a time: write RFC 3339 text such as \"2026-03-01T08:00:00Z\"", clip(text))
+	}
+	return TimeOf(at), nil
+}
+
+// timerFired: a time has come. A timer that is no longer waited for changes nothing.
+func (t *turn) timerFired() bool {
+	cut := strings.LastIndexByte(t.ev.Path, '!')
+	if cut < 0 {
+		return false
+	}
+	path, kind := t.ev.Path[:cut], t.ev.Path[cut:]
+	sp, err := locate(t.def, path)
+	if err != nil || sp.at.isItemTask() {
+		return false
+	}
+	p, s := sp.at, sp.step
+	sc := t.peek(p)
+	if sc == nil || sc.Live[s.Index] == nil {
+		return false
+	}
+	live := sc.Live[s.Index]
+	if kind == timerTimeout {
+		return t.timedOut(p, s, path)
+	}
+	if live.Timer != kind || kind == timerEvery && t.path(p, s) != path || kind != timerEvery && t.base(p, s) != path {
+		return false
+	}
+	live.Timer = ""
+	switch kind {
+	case timerGo:
+		t.guard(p, s)
+	case timerDelay:
+		t.begin(p, s)
+	case timerWait:
+		t.settle(p, s, StepSucceeded, live.In)
+	case timerRetry:
+		live.Try++
+		t.beginComposite(p, s)
+	case timerEvery:
+		t.nextPass(p, s, s.Action.(*workflow.Loop))
+	}
+	return true
+}
+
+func (t *turn) timedOut(p *place, s *workflow.Step, path string) bool {
+	live := t.scope(p).Live[s.Index]
+	if live.Box == nil || live.Box.Stop != nil || live.Box.Catch > 0 || t.path(p, s) != path {
+		return false
+	}
+	msg := fmt.Sprintf("not done within %s", s.Timeout)
+	e := t.name(p, s, &Error{Code: CodeTimeout, Message: msg})
+	t.stopBox(p, s, &Closing{Reason: ByFailure, Err: e})
+	return true
+}

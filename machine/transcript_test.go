@@ -1,0 +1,231 @@
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// TestTranscripts runs the files of testdata/transcripts: commands to a world of one run, and what the machine answered.
+// `go test ./machine -rewrite` writes the answers anew; review the diff.
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, file string) {
+		var w *world
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			out := transcript(&w, d)
+			if w != nil {
+				if w.status.Ended() {
+					w.replayed()
+				}
+				for _, f := range w.faults {
+					t.Errorf("%s: %s: %s", d.Pos, d.Cmd, f)
+				}
+				w.faults = nil
+			}
+			return out
+		})
+	})
+}
+
+func transcript(w **world, d *datadriven.TestData) string {
+	if d.Cmd == "workflow" {
+		def, err := workflow.Read("t.yaml", []byte("workflow: t\n"+d.Input))
+		if err != nil {
+			return err.Error()
+		}
+		*w = newWorld(def)
+		return ""
+	}
+	var b strings.Builder
+	arg := ""
+	if len(d.CmdArgs) > 0 {
+		arg = d.CmdArgs[0].Key
+	}
+	switch d.Cmd {
+	case "start":
+		input := d.Input
+		if input == "" {
+			input = "null"
+		}
+		(*w).show(&b, Event{Kind: RunStarted, Payload: json.RawMessage(input)})
+	case "ok", "fail", "lost", "release":
+		for _, p := range (*w).matching(arg) {
+			(*w).show(&b, (*w).outcome(d, p))
+		}
+	case "hold":
+		for _, p := range (*w).matching(arg) {
+			(*w).tasks[p].held = true
+		}
+	case "fire":
+		(*w).fire(&b)
+	case "again":
+		ev := (*w).journal[len((*w).journal)-1]
+		(*w).show(&b, ev)
+	case "event":
+		(*w).show(&b, Event{Kind: EventReceived, Name: arg, Payload: json.RawMessage(d.Input)})
+	case "docs":
+		fmt.Fprintf(&b, "%s\n", (*w).root)
+		for _, p := range slices.Sorted(maps.Keys((*w).docs)) {
+			fmt.Fprintf(&b, "%s %s\n", p, (*w).docs[p])
+		}
+		return b.String()
+	default:
+		return "unknown command " + d.Cmd
+	}
+	(*w).summary(&b)
+	return b.String()
+}
+
+func (w *world) matching(pattern string) []string {
+	var out []string
+	for _, p := range slices.Sorted(maps.Keys(w.tasks)) {
+		if p == pattern {
+			return []string{p}
+		}
+		if ok, _ := path.Match(strings.NewReplacer("[", "\\[", "]", "\\]").Replace(pattern), p); ok {
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		return []string{pattern} // an outcome that nobody expects
+	}
+	return out
+}
+
+func (w *world) outcome(d *datadriven.TestData, p string) Event {
+	ev := Event{Path: p, Attempt: 1}
+	if task := w.tasks[p]; task != nil {
+		ev.Attempt = task.Attempt + 1
+	}
+	for _, a := range d.CmdArgs {
+		if a.Key == "attempt" {
+			_, _ = fmt.Sscan(a.Vals[0], &ev.Attempt)
+		}
+	}
+	switch d.Cmd {
+	case "ok":
+		ev.Kind, ev.Payload = TaskSucceeded, json.RawMessage(d.Input)
+		if d.Input == "" {
+			ev.Payload = json.RawMessage(`"` + p + `"`)
+		}
+	case "lost":
+		ev.Kind = TaskLost
+	case "release":
+		ev.Kind = TaskReleased
+	case "fail":
+		ev.Kind, ev.Payload = TaskFailed, encode(failure(d))
+	}
+	return ev
+}
+
+func failure(d *datadriven.TestData) *Error {
+	e := &Error{Code: d.CmdArgs[1].Key, Message: d.Input}
+	for _, a := range d.CmdArgs[2:] {
+		switch a.Key {
+		case "permanent":
+			e.Permanent = true
+		case "passing":
+			e.Passing = true
+		case "final":
+			e.Final = true
+		case "after":
+			after, _ := time.ParseDuration(a.Vals[0])
+			ms := after.Milliseconds()
+			e.RetryAfterMS = &ms
+		}
+	}
+	return e
+}
+
+// fire lets time pass until the next timer or due task.
+func (w *world) fire(b *strings.Builder) {
+	name, due, task := w.next()
+	if name == "" {
+		fmt.Fprintln(b, "nothing waits for a time")
+		return
+	}
+	if due > w.now {
+		fmt.Fprintf(b, "%s later\n", w.elapsed(due))
+		w.now = due
+	}
+	if !task {
+		w.show(b, Event{Kind: TimerFired, Path: name})
+	}
+}
+
+func (w *world) show(b *strings.Builder, ev Event) {
+	effects := w.tell(ev)
+	if effects == nil && (len(w.journal) == 0 || w.journal[len(w.journal)-1].Kind != ev.Kind || w.journal[len(w.journal)-1].Path != ev.Path) {
+		fmt.Fprintf(b, "%s %s: nothing changes\n", ev.Kind, ev.Path)
+		return
+	}
+	for _, e := range effects {
+		w.describe(b, e)
+	}
+}
+
+func (w *world) describe(b *strings.Builder, e Effect) {
+	switch e := e.(type) {
+	case StartTask:
+		fmt.Fprintf(b, "start %s <- %s", e.Path, w.input(&worldTask{StartTask: e}))
+		if e.Attempt > 0 {
+			fmt.Fprintf(b, " after attempt %d", e.Attempt)
+		}
+		if e.Due > w.now {
+			fmt.Fprintf(b, " in %s", w.elapsed(e.Due))
+		}
+		fmt.Fprintln(b)
+	case StopTask:
+		fmt.Fprintf(b, "stop %s\n", e.Path)
+	case SetTimer:
+		fmt.Fprintf(b, "timer %s in %s\n", e.Key, w.elapsed(e.Due))
+	case CancelTimer:
+		fmt.Fprintf(b, "cancel timer %s\n", e.Key)
+	case PutValue:
+		fmt.Fprintf(b, "put %s = %s\n", e.Ref, e.Data)
+	case OpenLetter:
+		fmt.Fprintf(b, "letter %s %s: %s\n", e.Kind, e.Path, e.Error.Error())
+	case EndRun:
+		fmt.Fprintf(b, "end %s\n", e.Status)
+	}
+}
+
+// summary is one line of where the run stands.
+func (w *world) summary(b *strings.Builder) {
+	run := w.load("", true)
+	fmt.Fprintf(b, "%d %s:", w.seq, w.status)
+	for i, s := range run.Root.States {
+		status, reason := s.Status()
+		if reason != "" {
+			status += "(" + reason + ")"
+		}
+		fmt.Fprintf(b, " %s=%s", w.def.Body.Steps[i].Key, status)
+	}
+	for _, p := range slices.Sorted(maps.Keys(run.Scopes)) {
+		fmt.Fprintf(b, " |%s", p)
+		for i, s := range run.Scopes[p].States {
+			status, _ := s.Status()
+			if at := scopeAt(w.def, p); at != nil {
+				fmt.Fprintf(b, " %s=%s", at.body.Steps[i].Key, status)
+			}
+		}
+	}
+	if w.status.Ended() {
+		if e := run.Root.Run.Error; e != nil {
+			fmt.Fprintf(b, " error %s at %s", e.Error(), e.Step)
+		} else {
+			fmt.Fprintf(b, " -> %s", w.output())
+		}
+	}
+	fmt.Fprintln(b)
+}
