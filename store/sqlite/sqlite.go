@@ -81,7 +81,14 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 }
 
 // Clock gives the machine's time, or that of Options.Clock.
-func (s *Store) Clock(ctx context.Context) (machine.Time, error) { return s.o.Clock(), ctx.Err() }
+func (s *Store) Clock(ctx context.Context) (machine.Time, error) {
+	select {
+	case <-s.closing:
+		return 0, s.fault(ctx, "clock", errClosed)
+	default:
+		return s.o.Clock(), s.fault(ctx, "clock", ctx.Err())
+	}
+}
 
 // Close waits for calls that are under way, brings the log into the file, and releases the file and the owners' locks: what
 // their processes still hold is then proved lost. Repeating it does nothing.
