@@ -11,6 +11,9 @@ import (
 func (c *compiler) chain(n ast.Node, depth int, safe bool) (node, kinds, error) {
 	base, links := unlink(n)
 	ch := &chain{place: c.at(n), safe: safe}
+	if len(links) > maxDepth {
+		return nil, 0, failAt(int(c.at(n)), "the expression reads more than %d levels of members", maxDepth)
+	}
 	for _, l := range links {
 		s, err := c.step(l, depth)
 		if err != nil {
@@ -106,7 +109,7 @@ func unlink(n ast.Node) (base ast.Node, links []ast.Node) {
 // step compiles one member, index or slice.
 func (c *compiler) step(n ast.Node, depth int) (s step, err error) {
 	if c.visited++; c.visited > maxNodes {
-		return s, failAt(0, "the expression has more than %d parts", maxNodes)
+		return s, tooManyParts()
 	}
 	s.at = int(c.at(n))
 	m, ok := n.(*ast.MemberNode)
@@ -233,6 +236,26 @@ func (c *compiler) dashed(names *Names, at int) string {
 		}
 	}
 	return found
+}
+
+// unread gives the error of a text that the parser refused: a key with a dash and a digit, as in steps.build-2.output, is
+// the cause that the parser's own words do not tell.
+func (c *compiler) unread(err error) error {
+	if c.names == nil {
+		return err
+	}
+	for _, name := range sortedKeys(c.names.Fields) {
+		parent := c.names.Fields[name]
+		at := strings.Index(c.text, name+".")
+		if parent == nil || at < 0 {
+			continue
+		}
+		at += len(name) + 1
+		if key := c.dashed(parent, at); key != "" {
+			return c.subtracted(Ref{name}, key, at)
+		}
+	}
+	return err
 }
 
 // subtracted is the fault of a key with a dash behind a dot.

@@ -39,7 +39,7 @@ func (c *compiler) at(n ast.Node) place {
 // expr compiles a node that stands depth levels deep.
 func (c *compiler) expr(n ast.Node, depth int) (node, kinds, error) {
 	if c.visited++; c.visited > maxNodes {
-		return nil, 0, failAt(0, "the expression has more than %d parts", maxNodes)
+		return nil, 0, tooManyParts()
 	}
 	if depth > maxDepth {
 		return nil, 0, failAt(int(c.at(n)), "the expression is nested deeper than %d levels", maxDepth)

@@ -56,6 +56,8 @@ func parseFault(text string, err error) *fault {
 	at := byteOffset(text, e.From)
 	f := failAt(at, "the expression cannot be read: %s", strings.ToLower(e.Message[:1])+e.Message[1:])
 	switch {
+	case strings.Contains(e.Message, "maximum allowed nodes"):
+		return tooManyParts()
 	case strings.Contains(e.Message, "token EOF") || strings.Contains(e.Message, "unexpected end"):
 		f.at = len(text)
 		f.reason = "the expression ends too early"
@@ -69,6 +71,8 @@ func parseFault(text string, err error) *fault {
 	}
 	return f
 }
+
+func tooManyParts() *fault { return failAt(0, "the expression has more than %d parts", maxNodes) }
 
 // byteOffset gives the byte at which the n-th character starts.
 func byteOffset(s string, n int) int {

@@ -32,13 +32,13 @@ func Compile(src Source, names *Names, want Kind) (*Program, error) {
 }
 
 func compile(src Source, names *Names, want Kind) (*Program, error) {
-	tree, err := parse(src.Text)
-	if err != nil {
-		return nil, err
-	}
 	c := &compiler{
 		text: src.Text, offsets: byteOffsets(src.Text), names: names,
 		refs: make(map[string]Ref), needs: make(map[string]Ref),
+	}
+	tree, err := parse(src.Text)
+	if err != nil {
+		return nil, c.unread(err)
 	}
 	root, k, err := c.expr(tree, 1)
 	if err != nil {

@@ -1,0 +1,237 @@
+package expr
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// F11
+func TestEvaluationIsBoundedWithoutAClock(t *testing.T) {
+	t.Parallel()
+	steps, large := "more than 1000000 steps", "more than 1048576 bytes"
+	checkFail(t, []failCase{
+		{"len(n..1000000000)", steps, ""},
+		{"n - n..9223372036854775807", steps, ""},
+		{"(-input.max)..input.max", steps, ""},
+		{"map(1..2000, map(1..2000, # + n))", steps, ""},
+		{"all(1..100000, all(1..n, all(1..n, true)))", steps, ""},
+		{"count(1..100000, any(1..n * 10, false))", steps, ""},
+		{"reduce(1..n * 1000, concat(#acc, [#]), [])", steps, ""},
+		{"reduce(1..100000, #acc + 'xxxxxxxxxxxxxxxx', s)", steps, ""},
+		{"reduce(1..30, #acc + #acc, s)", large, ""},
+		{"reduce(1..100, [#acc, #acc], n)", large, ""},
+		{"reduce(1..100, [#acc, #acc], n) == reduce(1..100, [#acc, #acc], n)", large, ""},
+		{"reduce(1..n * 50, [#acc], n)", "nested deeper than 128", ""},
+		{"flatten([reduce(1..n * 50, [#acc], n)])", "nested deeper than 128", ""},
+		{"max(reduce(1..n * 50, [#acc], n))", "nested deeper than 128", ""},
+		{"mean(reduce(1..n * 50, [#acc], n))", "nested deeper than 128", ""},
+		{"toJSON(reduce(1..n * 50, [#acc], n))", "nested deeper than 128", ""},
+		{"uniq([reduce(1..n * 50, [#acc], n)])", "nested deeper than 128", ""},
+		{"map(1..n * 1000, repeat(s, 1000))", large, ""},
+		{"map(1..n * 25000, s)", large, ""},
+		{"map(1..n * 10000, input)", large, ""},
+		{"repeat(s, n * 1000000)", large, ""},
+		{"any(1..10000, repeat('ab', 10000) matches '(a|b)*' + s)", steps, ""},
+		{"any(1..10000, repeat('ab', 10000) contains s)", steps, ""},
+		{"any(1..10000, split(repeat('ab', 10000), '') == [])", steps, ""},
+		{"any(1..100000, sort(1..n * 100) == [])", steps, ""},
+		{"any(1..100000, uniq(1..n * 100) == [])", steps, ""},
+		{"any(1..100000, reverse(1..n * 100) == [])", steps, ""},
+		{"any(1..100000, (1..n * 100)[0] in 2..n * 100)", steps, ""},
+		{"any(1..100000, flatten([1..n * 100]) == [])", steps, ""},
+		{"any(1..100000, sum(1..n * 100) == 0)", steps, ""},
+		{"any(1..100000, max(1..n * 100) == 0)", steps, ""},
+		{"any(1..100000, median(1..n * 100) == 0)", steps, ""},
+		{"any(1..100000, toPairs(fromPairs(map(1..n, [#, #]))) == [])", steps, ""},
+		{"any(1..100000, join(map(1..n * 100, 'a')) == '')", steps, ""},
+		{"any(1..100000, keys(steps) == [])", steps, ""},
+		{"any(1..100000, keys(fromJSON('{\"a\": 1, \"b\": 2}')) == [])", steps, ""},
+		{"any(1..200000, len(fromJSON('[1, 2, 3]')) == 0)", steps, ""},
+		{"any(1..1000, trim(repeat('a', 10000), repeat('b', 10000)) == '')", steps, ""},
+		{"any(1..1000, repeat('a', 100000)[5] == 'b')", steps, ""},
+		{"any(1..1000, repeat('a', 100000)[5:] == 'b')", steps, ""},
+		{"any(1..1000, repeat('a', 100000) < repeat('a', 100001) ? false : true)", steps, ""},
+	})
+}
+
+func TestABudgetOfTheCallerHolds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		source string
+		budget Budget
+		reason string
+	}{
+		{"input.total", Budget{Bytes: 3}, "more than 3 bytes"},
+		{"input.words", Budget{Bytes: 10}, "more than 10 bytes"},
+		{"1 + n", Budget{Nodes: 2}, "more than 2 steps"},
+		{"[[[[n]]]]", Budget{Depth: 3}, "nested deeper than 3"},
+		{"n + (n + (n + n))", Budget{Depth: 2}, "nested deeper than 2"},
+		{"steps", Budget{Depth: 1}, "nested deeper than 1"},
+		{"steps", Budget{Nodes: 3}, "more than 3 steps"},
+		{"input.absent", Budget{Nodes: 3}, "more than 3 steps"},
+		{"len(input)", Budget{Nodes: 5}, "more than 5 steps"},
+		{"len(input.words)", Budget{Nodes: 8}, "more than 8 steps"},
+		{"s + s", Budget{Bytes: 11}, "more than 11 bytes"},
+		{"1..3", Budget{Nodes: 5}, "more than 5 steps"},
+		{"input.words", Budget{Nodes: 1}, "more than 1 steps"},
+		{"[s, n, nil, true, 1.5]", Budget{Bytes: 5}, "more than 5 bytes"},
+		{"[n, nil]", Budget{Bytes: 4}, "more than 4 bytes"},
+		{"[input.total]", Budget{Bytes: 3}, "more than 3 bytes"},
+		{"[input.words]", Budget{Bytes: 8}, "more than 8 bytes"},
+		{"[input.empty]", Budget{Bytes: 2}, "more than 2 bytes"},
+		{"{a: 1}", Budget{Bytes: 2}, "more than 2 bytes"},
+		{"toJSON([1, 2])", Budget{Bytes: 6}, "more than 6 bytes"},
+	} {
+		p, err := Compile(Source{Text: c.source}, nil, Any)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Eval(testEnv(), c.budget)
+		if err == nil || !strings.Contains(err.Error(), c.reason) {
+			t.Errorf("%s: got %v, want %q", c.source, err, c.reason)
+		}
+	}
+	p, err := Compile(Source{Text: "input.lines"}, nil, List)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []Budget{{Bytes: 40}, {Bytes: 10}, {Nodes: 5}} {
+		if _, err := p.List(testEnv(), b); err == nil {
+			t.Errorf("%+v is not kept by List", b)
+		}
+	}
+}
+
+func TestTheBudgetIsForAWholeTemplate(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		raw    string
+		budget Budget
+		text   bool
+		reason string
+	}{
+		{`["${ n }", "${ n }", "${ n }"]`, Budget{Nodes: 5}, false, "more than 5 steps"},
+		{`["${ s }", "${ s }"]`, Budget{Bytes: 12}, false, "more than 12 bytes"},
+		{`["${ s }", "aaaaaaaaaa", "${ n }"]`, Budget{Bytes: 14}, false, "more than 14 bytes"},
+		{`["aaaaaaaaaaaaa", "${ s }"]`, Budget{Bytes: 6}, false, "more than 6 bytes"},
+		{`"${ s }${ s }"`, Budget{Bytes: 10}, false, "more than 10 bytes"},
+		{`"abcdef"`, Budget{Bytes: 3}, true, "more than 3 bytes"},
+	} {
+		tpl := compileTemplate(t, c.raw)
+		_, err := tpl.Eval(testEnv(), c.budget)
+		if c.text {
+			_, err = tpl.Text(testEnv(), c.budget)
+		}
+		var e *Error
+		if !errors.As(err, &e) || !strings.Contains(e.Reason, c.reason) {
+			t.Errorf("%s: got %v, want %q", c.raw, err, c.reason)
+		}
+	}
+}
+
+// D5
+func TestDeepAndLongValuesAreHandedOnInBoundedTime(t *testing.T) {
+	t.Parallel()
+	const levels = 100_000
+	deep := strings.Repeat(`{"a":[`, levels) + "1" + strings.Repeat("]}", levels)
+	digits := strings.Repeat("9", 10_000)
+	env := Env{"v": json.RawMessage(`{"deep": ` + deep + `, "digits": ` + digits + `, "last": 1}`)}
+	for source, want := range map[string]string{"v.deep": deep, "v.digits": digits, "v.last": "1"} {
+		p, err := Compile(Source{Text: source}, nil, Any)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Eval(env, Budget{Bytes: 2 << 20})
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %d bytes, %v", source, len(got), err)
+		}
+	}
+	for _, source := range []string{"v.deep == v.deep", "toJSON(v.deep)", "v.digits + 1", "uniq([v.deep])"} {
+		p, err := Compile(Source{Text: source}, nil, Any)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Eval(env, Budget{}); err == nil {
+			t.Errorf("%s gives %s", source, excerpt(string(got)))
+		}
+	}
+}
+
+func TestALeafIsScannedOnceHoweverOftenItIsRead(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&b, `,"k%d": {"v": %d, "pad": %q}`, i, i, strings.Repeat("x", 400))
+	}
+	env := Env{"input": json.RawMessage("{" + b.String()[1:] + "}")}
+	p, err := Compile(Source{Text: "sum(0..1999, input['k' + string(#)].v)"}, nil, Any)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Eval(env, Budget{Nodes: 100_000})
+	if err != nil || string(got) != "1999000" {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestLeavesThatBreakTheContractAreErrors(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{
+		"{", `{"a"`, `{"a":`, `{"a":1`, `{"a":1;`, `{a:1}`, `{"a" 1}`, `{"a": }`, "[", "[1", "[1;", "[,", `"x`, `["x`, "nul", "01", "1.", "1e",
+		"-", "+1", `{"b": "x`, " ", `{"b\q": 1}`, `{"b": {"c"`, "[tru]",
+	} {
+		for _, source := range []string{"v.a.b", "v[0].a", "keys(v)", "v + 1", "v == v", "toJSON(v)", "v + ''"} {
+			p, err := Compile(Source{Text: source}, nil, Any)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = p.Eval(Env{"v": json.RawMessage(raw)}, Budget{})
+			var e *Error
+			if err != nil && !errors.As(err, &e) {
+				t.Errorf("%s of %s: %v", source, raw, err)
+			}
+		}
+	}
+	for _, env := range []Env{{"v": json.RawMessage("nul")}, {"v": 1.5}, {"v": "\xff"}, {"v": Env{"x": 1.5}}, {"v": json.RawMessage("[1")}} {
+		p, err := Compile(Source{Text: "[v, len(v)]"}, nil, Any)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Eval(env, Budget{}); err == nil {
+			t.Errorf("%v gives %s", env, got)
+		}
+	}
+}
+
+func TestProgramsAreSafeForConcurrentUse(t *testing.T) {
+	t.Parallel()
+	p, err := Compile(Source{Text: "map(sortBy(input.lines, .n), {let k = .sku; k + string(#index)})"}, nil, List)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tpl := compileTemplate(t, `{"a": "${ input.total } ${ input.words }", "b": "${ steps }"}`)
+	env := testEnv()
+	want, err := p.Eval(env, Budget{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			got, err := p.Eval(env, Budget{})
+			if err != nil || !cmp.Equal(want, got) {
+				t.Errorf("got %s, %v", got, err)
+			}
+			if _, err := tpl.Eval(env, Budget{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+}
