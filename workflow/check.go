@@ -290,7 +290,7 @@ func (l *ledger) number(n *node, s *shape, what string) {
 	switch {
 	case s.kind == whole && (err != nil || v != math.Trunc(v) || math.Abs(v) > 1<<53):
 		l.add(n, "write digits only", "%s wants a whole number, not %s", what, clip(n.text))
-	case err != nil || v < s.min || v > s.max:
+	case err != nil || math.IsNaN(v) || v < s.min || v > s.max:
 		l.add(n, fmt.Sprintf("write a number from %s to %s", shortNumber(s.min), shortNumber(s.max)), "%s is out of range: %s", what, clip(n.text))
 	}
 }

@@ -174,10 +174,13 @@ func (n *node) depth() int {
 	return deepest + 1
 }
 
-// texts calls f for each text of the tree.
+// texts calls f for each text of the tree, keys included.
 func (n *node) texts(f func(*node)) {
 	if n.kind == textNode {
 		f(n)
+	}
+	for _, key := range n.keys {
+		f(key)
 	}
 	for _, item := range n.items {
 		item.texts(f)

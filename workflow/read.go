@@ -222,7 +222,7 @@ func (r *reader) step(b *Body, key string, n *node, depth int) {
 		if id := n.get("id"); id != nil {
 			at = id
 		}
-		r.add(at, "give it another `id`", "two steps of this list are called `%s`: line %d has the other", key, b.Steps[first].Origin.Line)
+		r.add(at, "give one of them another name", "two steps here are called `%s`: line %d has the other", key, b.Steps[first].Origin.Line)
 	} else {
 		b.ByKey[key] = s.Index
 	}

@@ -243,7 +243,7 @@ func appendFlow(b []byte, n *node) []byte {
 }
 
 func appendScalar(b []byte, s string) []byte {
-	if plainYAML.MatchString(s) && !slices.Contains(notPlain, strings.ToLower(s)) {
+	if (plainYAML.MatchString(s) || plainDuration.MatchString(s)) && !slices.Contains(notPlain, strings.ToLower(s)) {
 		return append(b, s...)
 	}
 	return appendQuoted(b, s)
