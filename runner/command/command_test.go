@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -37,7 +38,9 @@ func playDaemon() {
 	fmt.Println("said by the daemon")
 	witness := os.NewFile(9, "witness")
 	fmt.Fprintln(witness, os.Getpid())
-	select {}
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGHUP)
+	<-told
 }
 
 // playParent runs the script that the environment holds until it is killed.
