@@ -125,6 +125,7 @@ type memory struct {
 	run      *machine.Run // never changed: replaced by a copy that knows more
 	version  int64        // that run was read at; 0: it does not matter
 	payloads map[machine.Ref]json.RawMessage
+	unborn   bool // the run is not in the store yet
 }
 
 func (m *memory) load(r machine.Ref) (json.RawMessage, bool) {
@@ -188,29 +189,36 @@ func (m *memory) fetchPayloads(ctx context.Context, refs []machine.Ref) error {
 }
 
 func (m *memory) fetchDocuments(ctx context.Context, paths []string) error {
-	c, cancel := m.engine.call(ctx)
-	defer cancel()
-	got, err := m.engine.st.State(c, m.run.Tenant, m.run.ID, paths, nil)
-	if err := m.engine.fault("read documents", err); err != nil {
-		return gone(err)
-	}
-	if m.version != 0 && got.Version != m.version {
-		return errStale
-	}
 	for _, path := range paths {
 		if m.run.Known(path) {
 			return fmt.Errorf("%w: run %s: document %s is asked for again", errDamaged, m.run.ID, path)
 		}
 	}
-	m.run = merged(m.run, got.Run)
-	for _, path := range paths {
-		if !m.run.Known(path) { // a store that leaves out what does not exist
-			if err := m.run.Put(path, nil); err != nil {
-				return err
-			}
+	found := machine.NewRun(m.run.Header)
+	if !m.unborn {
+		c, cancel := m.engine.call(ctx)
+		defer cancel()
+		got, err := m.engine.st.State(c, m.run.Tenant, m.run.ID, paths, nil)
+		if err := m.engine.fault("read documents", err); err != nil {
+			return gone(err)
 		}
+		if m.version != 0 && got.Version != m.version {
+			return errStale
+		}
+		found = got.Run
 	}
+	m.run = merged(m.run, found)
+	m.run = merged(m.run, absent(m.run, paths))
 	return nil
+}
+
+// absent gives a run that knows of these documents that they do not exist.
+func absent(run *machine.Run, paths []string) *machine.Run {
+	none := machine.NewRun(run.Header)
+	for _, path := range paths {
+		_ = none.Put(path, nil) // nothing is read that could be wrong
+	}
+	return none
 }
 
 // gone makes an error of what should exist and does not a damage.

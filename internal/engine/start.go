@@ -170,7 +170,7 @@ func (e *Engine) prepareStart(ctx context.Context, r *StartRequest) (store.Start
 // begin applies RunStarted to a new run.
 func (e *Engine) begin(ctx context.Context, def *workflow.Definition, h machine.Header, input json.RawMessage) (store.Start, error) {
 	s := folding{engine: e, def: def, flight: &flight{key: runKey{h.Tenant, h.ID}}, starts: map[string]machine.StartTask{}}
-	s.memory = memory{engine: e, run: machine.NewRun(h), payloads: map[machine.Ref]json.RawMessage{}}
+	s.memory = memory{engine: e, run: machine.NewRun(h), payloads: map[machine.Ref]json.RawMessage{}, unborn: true}
 	if err := s.apply(ctx, machine.Event{Kind: machine.RunStarted, Payload: input}); err != nil {
 		return store.Start{}, err
 	}
