@@ -53,10 +53,8 @@ func (s *Store) Workflow(ctx context.Context, tenant, name string, version int) 
 		return store.Workflow{}, err
 	}
 	defer s.leave()
-	versions := s.workflows[named{tenant, name}]
-	for i := len(versions) - 1; i >= 0; i-- {
-		if version == 0 || versions[i].Version == version {
-			w := versions[i]
+	for _, w := range slices.Backward(s.workflows[named{tenant, name}]) {
+		if version == 0 || w.Version == version {
 			w.Doc = bytes.Clone(w.Doc)
 			return w, nil
 		}

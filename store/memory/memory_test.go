@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,4 +43,64 @@ func TestContract(t *testing.T) {
 func TestModelAgreesWithItself(t *testing.T) {
 	t.Parallel()
 	storetest.Model(t, open, memory.New)
+}
+
+func TestTheBuriedHoldNothingForLong(t *testing.T) {
+	t.Parallel()
+	s, held := withHeldTask(t)
+	s.Bury("host-2")
+	expired, err := s.Expired(t.Context(), 9)
+	if err != nil || len(expired) != 0 {
+		t.Fatalf("expired %v, %v, want none", expired, err)
+	}
+	s.Bury("host-1")
+	expired, err = s.Expired(t.Context(), 9)
+	if err != nil || len(expired) != 1 || !expired[0].Dead || expired[0].Token != held.Token {
+		t.Fatalf("expired %+v, %v, want the task, its owner dead", expired, err)
+	}
+}
+
+func TestPausingAnUnknownLaneIsNotFound(t *testing.T) {
+	t.Parallel()
+	s, _ := withHeldTask(t)
+	for _, lane := range []int64{-1, 0, 2} {
+		if err := s.Pause(t.Context(), lane, true); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("lane %d: %v, want not found", lane, err)
+		}
+	}
+}
+
+func TestClosingEndsWhoWatches(t *testing.T) {
+	t.Parallel()
+	s, _ := withHeldTask(t)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Watch(t.Context(), func() {}) }()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, store.ErrUnusable) {
+		t.Errorf("watch: %v, want the store to be unusable", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("closing again: %v", err)
+	}
+}
+
+// withHeldTask gives a store in which host-1 holds the one task.
+func withHeldTask(t *testing.T) (*memory.Store, store.Claimed) {
+	t.Helper()
+	const now = machine.Time(1_800_000_000_000_000)
+	s := memory.New(func() machine.Time { return now })
+	r := &machine.Run{
+		Header: machine.Header{ID: "0190a000-0000-7000-8000-000000000001", Tenant: "acme", Workflow: "flow", Version: 1},
+		Status: machine.Running, Root: &machine.Scope{Run: &machine.RunDoc{}},
+	}
+	out, err := s.Start(t.Context(), []store.Start{{Settlement: store.Settlement{
+		Run: r, At: now, Effects: []machine.Effect{machine.StartTask{Path: "a", Handler: "work"}},
+		Hand: store.HandOver{Owner: "host-1", Token: 5, Lease: time.Minute, Handlers: []string{"work"}, Limit: 1},
+	}}})
+	if err != nil || len(out[0].Handed) != 1 {
+		t.Fatalf("start: %+v, %v", out, err)
+	}
+	return s, out[0].Handed[0]
 }

@@ -202,10 +202,13 @@ func (f *fixture) wakes(what string, wakes <-chan struct{}, work func(n int)) {
 	f.tokens += many
 	for n := range 100 {
 		work(int(f.tokens) + n)
+		patience, cancel := context.WithTimeout(f.ctx, 50*time.Millisecond)
 		select {
 		case <-wakes:
+			cancel()
 			return
-		case <-time.After(50 * time.Millisecond):
+		case <-patience.Done():
+			cancel()
 		}
 	}
 	f.Fatalf("%s: nobody was woken", what)

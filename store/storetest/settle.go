@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -188,13 +189,9 @@ func settleAlone(f *fixture) {
 // R7
 func settleRefuses(f *fixture) {
 	r := f.begin(task("live"), put("old", 0, `1`))
-	spoil := map[string]func(*store.Settlement){
-		"a live task's path": func(st *store.Settlement) { effects(st, task("live")) },
-		"a value that is":    func(st *store.Settlement) { effects(st, put("old", 0, `1`)) },
-	}
-	for name, f := range spoilers {
-		spoil[name] = f
-	}
+	spoil := maps.Clone(spoilers)
+	spoil["a live task's path"] = func(st *store.Settlement) { effects(st, task("live")) }
+	spoil["a value that is"] = func(st *store.Settlement) { effects(st, put("old", 0, `1`)) }
 	before := f.state(r)
 	for name, spoil := range spoil {
 		st := f.next(r, task("new"), machine.SetTimer{Key: "t", Due: 1}, letter("l", nil), put("new", 0, `1`))
