@@ -15,8 +15,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/millrace-go/millrace/workflow"
 )
 
 // binary is the built command line, made once for all tests of the package.
@@ -265,26 +263,6 @@ func checkJournal(t *testing.T, db string, months int) {
 	for i := range months {
 		if path := fmt.Sprintf("months[%d]", i); done[path] != 1 {
 			t.Errorf("the journal shows %d successes of %s", done[path], path)
-		}
-	}
-}
-
-// What the documents show can be read.
-func TestTheWorkflowsOfTheDocumentsAreValid(t *testing.T) {
-	t.Parallel()
-	for _, page := range []string{"../README.md", "../docs/format.md"} {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-		if len(blocks) == 0 {
-			t.Errorf("%s shows no workflow", page)
-		}
-		for _, b := range blocks {
-			if _, err := workflow.Read(page, []byte(b[1])); err != nil {
-				t.Error(err)
-			}
 		}
 	}
 }

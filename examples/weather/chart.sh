@@ -7,7 +7,7 @@ out=$1
 mkdir -p "$out"
 awk '
 	function list(text, values) {
-		gsub(/[][" \n]/, "", text)
+		gsub(/[^0-9A-Za-z.,-]/, "", text) # what is left of a JSON list: the values and the commas
 		return split(text, values, ",")
 	}
 	BEGIN {
@@ -35,7 +35,7 @@ awk '
 		for (i = 1; i <= n; i++) {
 			x = left + (i - 1) * bar
 			h = mm[i] * height / top
-			printf "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\">", x + 1, head + height - h, bar - 2, h, mm[i] + 0 == most ? "#c2410c" : "#2b6cb0"
+			printf "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\">", x + 1, head + height - h, bar - 2, h, (mm[i] + 0 == most ? "#c2410c" : "#2b6cb0")
 			printf "<title>%s: %s mm</title></rect>\n", month[i], mm[i]
 			if (substr(month[i], 6) == "01" || i == 1)
 				printf "<text x=\"%d\" y=\"%d\" fill=\"#666\">%s</text>\n", x, head + height + 18, substr(month[i], 1, 4)

@@ -9,7 +9,7 @@ mkdir -p "$out"
 awk -v out="$out" -v chart="${chart##*/}" '
 	function list(name, values,    text) {
 		text = ENVIRON[name]
-		gsub(/[][" \n]/, "", text)
+		gsub(/[^0-9A-Za-z.,-]/, "", text) # what is left of a JSON list: the values and the commas
 		if (split(text, values, ",") != n && n > 0) {
 			print name " has not as many values as MONTHS" > "/dev/stderr"
 			failed = 1
