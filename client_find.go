@@ -1,0 +1,92 @@
+package millrace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/millrace-go/millrace/store"
+)
+
+// ErrAmbiguous: an ending of an id that several runs share; see AmbiguousError.
+var ErrAmbiguous = errors.New("ambiguous")
+
+// AmbiguousError names the runs whose ids have the ending that was asked for.
+type AmbiguousError struct {
+	Ref string
+	IDs []string // newest first; the first few
+}
+
+// Error names the runs.
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("several runs end in %q: %s", e.Ref, strings.Join(e.IDs, ", "))
+}
+
+// Is makes errors.Is(err, ErrAmbiguous) true.
+func (e *AmbiguousError) Is(target error) bool { return target == ErrAmbiguous }
+
+// minEnding is how many characters of an id's end are enough to look for it.
+const minEnding = 4
+
+// Find gives the id of the run that ref names: an id, an ending of one (4 characters or more) that no other run of the tenant
+// shares, WORKFLOW/KEY, or @last for the newest; an empty ref is @last too. The error is ErrNotFound or *AmbiguousError.
+func (c *Client) Find(ctx context.Context, tenant, ref string) (string, error) {
+	switch {
+	case ref == "" || ref == "@last":
+		rows, err := c.st.Runs(ctx, store.Filter{Tenant: tenant, Limit: 1})
+		if err != nil {
+			return "", fmt.Errorf("find the newest run: %w", err)
+		}
+		if len(rows) == 0 {
+			return "", fmt.Errorf("there is no run yet: %w", store.ErrNotFound)
+		}
+		return rows[0].ID, nil
+	case strings.Contains(ref, "/"):
+		return c.findKey(ctx, tenant, ref)
+	default:
+		return c.findEnding(ctx, tenant, ref)
+	}
+}
+
+// findKey tries every slash, since names and keys may hold some.
+func (c *Client) findKey(ctx context.Context, tenant, ref string) (string, error) {
+	for i, r := range ref {
+		if r != '/' {
+			continue
+		}
+		rows, err := c.st.Runs(ctx, store.Filter{Tenant: tenant, Workflow: ref[:i], Key: ref[i+1:], Limit: 1})
+		if err != nil {
+			return "", fmt.Errorf("find run %s: %w", ref, err)
+		}
+		if len(rows) > 0 && rows[0].Key == ref[i+1:] && rows[0].Key != "" {
+			return rows[0].ID, nil
+		}
+	}
+	return "", fmt.Errorf("no run has the workflow and key %s: %w", ref, store.ErrNotFound)
+}
+
+func (c *Client) findEnding(ctx context.Context, tenant, ref string) (string, error) {
+	ending := strings.ToLower(strings.ReplaceAll(ref, "-", ""))
+	if strings.Trim(ending, "0123456789abcdef") != "" || len(ending) > 32 {
+		return "", fmt.Errorf("%q is not a run's id, nor the end of one: %w", ref, store.ErrNotFound)
+	}
+	if len(ending) < minEnding {
+		return "", fmt.Errorf("%q is too short: at least %d characters of an id's end are needed: %w", ref, minEnding, store.ErrNotFound)
+	}
+	rows, err := c.st.Runs(ctx, store.Filter{Tenant: tenant, IDSuffix: ending, Limit: 5})
+	if err != nil {
+		return "", fmt.Errorf("find run %s: %w", ref, err)
+	}
+	switch len(rows) {
+	case 0:
+		return "", fmt.Errorf("no run's id ends in %s: %w", ref, store.ErrNotFound)
+	case 1:
+		return rows[0].ID, nil
+	}
+	e := &AmbiguousError{Ref: ref}
+	for _, r := range rows {
+		e.IDs = append(e.IDs, r.ID)
+	}
+	return "", e
+}

@@ -1,0 +1,187 @@
+// Package cli is the command line: arguments in, calls of the engine and the client, documents and tables out.
+//
+// Nouns: an [app] is one call of the program; a status is how it exits; a failure is an error as people and programs see it.
+// Data goes to standard output, everything else to standard error. This is the only place that names concrete stores and
+// executors, so it may import everything of the module.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+)
+
+// The exit statuses of the command line's contract.
+const (
+	statusDone        = 0
+	statusEnded       = 1   // the run ended otherwise than succeeded
+	statusUsage       = 2   // wrong usage, file or input
+	statusWaiting     = 3   // only a person or an event can help
+	statusRefused     = 4   // no such run, conflict, already ended
+	statusStore       = 5   // the store cannot be reached or is broken
+	statusTimeout     = 124 // --timeout passed
+	statusInterrupted = 130
+)
+
+// app is one call of the program.
+type app struct {
+	in       *os.File
+	out, err *os.File
+	json     bool
+	db       string
+	tenant   string
+	status   int
+	// interrupts are Ctrl-C and its like, from the first on.
+	interrupts chan os.Signal
+}
+
+// Main carries out one command line and gives the exit status.
+func Main(args []string) int {
+	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, interrupts: make(chan os.Signal, 4)}
+	signal.Notify(a.interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	root := a.root()
+	root.SetArgs(args)
+	a.json = slices.Contains(args, "--json") // mistakes in the flags are told as a document too
+	err := unknownCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(context.Background())
+	}
+	if err != nil {
+		return a.report(err)
+	}
+	return a.status
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "millrace",
+		Short: "Durable workflows from files: a run survives crashes, restarts and retries",
+		Long: `Millrace runs workflows that are written in YAML or JSON. Every step that has ended is kept in a
+database; a run that was interrupted, even by kill -9, goes on where it was.`,
+		Example: `  millrace run hello.yaml -i name=Ada     run a workflow to its end, here
+  millrace resume                         go on with the newest run
+  millrace show @last                     how it stands or how it ended
+  millrace journal 5f3a                   all that happened to the run whose id ends in 5f3a`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().NFlag() > 0 {
+				return usage("`millrace --help` lists what there is", "name a command")
+			}
+			return c.Help()
+		},
+	}
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	f := root.PersistentFlags()
+	f.BoolVar(&a.json, "json", false, "print one JSON document instead of text")
+	f.StringVar(&a.db, "db", os.Getenv("MILLRACE_DB"),
+		"the database, sqlite:PATH (default $MILLRACE_DB, else .millrace/millrace.db here or in a folder above)")
+	f.StringVar(&a.tenant, "tenant", orElse(os.Getenv("MILLRACE_TENANT"), "default"), "whose workflows and runs")
+	root.AddCommand(
+		a.runCommand(), a.resumeCommand(), a.validateCommand(), a.graphCommand(),
+		a.runsCommand(), a.showCommand(), a.journalCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}
+
+// print writes one JSON document to standard output.
+func (a *app) print(doc any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(doc)
+}
+
+// printLine writes one JSON document as one line.
+func (a *app) printLine(doc any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	return e.Encode(doc)
+}
+
+// say writes a line for people to standard error.
+func (a *app) say(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
+
+// style is what a file can show: colours on a terminal unless NO_COLOR is set, more than ASCII unless the locale says no.
+func style(f *os.File) screen.Style {
+	return screen.Style{
+		Color: isTerminal(f) && os.Getenv("NO_COLOR") == "",
+		ASCII: asciiLocale(),
+	}
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" }
+
+func asciiLocale() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(os.Getenv(name)); v != "" {
+			return !strings.Contains(v, "utf-8") && !strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}
+
+// size gives columns and rows of the terminal f.
+func size(f *os.File) (width, height int) {
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return 80, 24
+	}
+	return width, height
+}
+
+// columns is how wide tables may be: as the terminal is, and without bound in a pipe.
+func columns(f *os.File) int {
+	if !isTerminal(f) {
+		return 1 << 20
+	}
+	w, _ := size(f)
+	return w
+}
+
+// callTimeout bounds one look into the store.
+const callTimeout = 30 * time.Second
+
+func limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, callTimeout)
+}
+
+// document gives one JSON document in one line, without its end.
+func document(doc any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(doc); err != nil {
+		return "null"
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// writeText writes s to w; that standard output was closed is nobody's fault here.
+func writeText(w io.Writer, s string) error {
+	_, err := io.WriteString(w, s)
+	return err
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite"
+)
+
+const (
+	folderName = ".millrace"
+	fileName   = "millrace.db"
+)
+
+// database is where runs are kept.
+type database struct {
+	path  string // absolute
+	named bool   // by --db or $MILLRACE_DB
+}
+
+// scratch is the folder of a run's steps on this machine.
+func (d database) scratch(runID string) string {
+	return filepath.Join(filepath.Dir(d.path), "scratch", runID)
+}
+
+// locate finds the database: the one that was named, else the nearest in this folder and those above, else the one that
+// would be made here.
+func (a *app) locate() (database, error) {
+	if a.db != "" {
+		return named(a.db)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return database{}, fmt.Errorf("find the folder that this is: %w", err)
+	}
+	for dir := here; ; dir = filepath.Dir(dir) {
+		path := filepath.Join(dir, folderName, fileName)
+		if _, err := os.Stat(path); err == nil {
+			return database{path: path}, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return database{path: filepath.Join(here, folderName, fileName)}, nil
+		}
+	}
+}
+
+func named(url string) (database, error) {
+	scheme, path, found := strings.Cut(url, ":")
+	switch {
+	case found && (scheme == "postgres" || scheme == "postgresql"):
+		return database{}, usage("use --db sqlite:PATH", "PostgreSQL comes in a later version")
+	case !found || scheme != "sqlite" || path == "":
+		return database{}, usage("write --db sqlite:PATH", "%q does not name a database", url)
+	}
+	path, err := filepath.Abs(strings.TrimPrefix(path, "//"))
+	if err != nil {
+		return database{}, fmt.Errorf("database %s: %w", url, err)
+	}
+	return database{path: path, named: true}, nil
+}
+
+// errNoDatabase: there is no database yet, so there is no run.
+var errNoDatabase = fmt.Errorf("there is no run yet: %w", store.ErrNotFound)
+
+// create opens the database, and makes it when there is none.
+func (a *app) create(ctx context.Context) (*sqlite.Store, database, error) {
+	d, err := a.locate()
+	if err != nil {
+		return nil, d, err
+	}
+	if !d.named {
+		if err := makeFolder(filepath.Dir(d.path)); err != nil {
+			return nil, d, err
+		}
+	}
+	st, err := openFile(ctx, d)
+	return st, d, err
+}
+
+// open opens the database that must be there. errNoDatabase says that none was named and none found.
+func (a *app) open(ctx context.Context) (*sqlite.Store, database, error) {
+	d, err := a.locate()
+	if err != nil {
+		return nil, d, err
+	}
+	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
+		if !d.named {
+			return nil, d, errNoDatabase
+		}
+		return nil, d, &failure{
+			status: statusStore, code: "store", message: "there is no database " + d.path,
+			hint: "look at --db and $MILLRACE_DB; `millrace run` makes it",
+		}
+	}
+	st, err := openFile(ctx, d)
+	return st, d, err
+}
+
+func openFile(ctx context.Context, d database) (*sqlite.Store, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	return sqlite.Open(ctx, d.path, sqlite.Options{})
+}
+
+// makeFolder makes the folder of a database with a .gitignore of its own.
+func makeFolder(dir string) error {
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		ignore := filepath.Join(dir, ".gitignore")
+		if _, gone := os.Stat(ignore); errors.Is(gone, fs.ErrNotExist) {
+			err = os.WriteFile(ignore, []byte("*\n"), 0o644)
+		}
+	}
+	if err != nil {
+		return &failure{
+			status: statusStore, code: "store", message: fmt.Sprintf("make the folder of the database: %v", err),
+			hint: "name another place with --db sqlite:PATH",
+		}
+	}
+	return nil
+}

@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/internal/engine"
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/runner/command"
+	"github.com/millrace-go/millrace/store"
+)
+
+// driveFlags are how a run is driven.
+type driveFlags struct {
+	wait     bool
+	timeout  duration
+	patience duration
+	grace    duration
+	all      bool
+}
+
+// drive executes one run here until it has ended, shows how it goes, and ends it politely when it is told to.
+type drive struct {
+	*app
+	flags    driveFlags
+	st       *watched
+	client   *millrace.Client
+	id       string
+	folder   string // of its commands; empty: it has none
+	home     string
+	scratch  string
+	log      *logs
+	show     display
+	follower *millrace.Follower
+}
+
+// display shows the run while it is driven.
+type display interface {
+	view(v *millrace.View, note string) error
+	line(path, text string)
+	close() error
+}
+
+const (
+	lookEvery   = 100 * time.Millisecond
+	flush       = 5 * time.Second // for the last outcomes, when the store does not answer
+	slotsPerCPU = 4
+)
+
+// run drives to the end and gives the run as it stands then, with the exit status.
+func (d *drive) run(ctx context.Context) (*millrace.View, int, error) {
+	d.log = &logs{}
+	d.show = d.newDisplay()
+	d.log.tell = d.show.line
+	d.follower = d.client.Follow(d.tenant, d.id)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	eng, err := d.engine()
+	if err != nil {
+		return nil, statusUsage, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- eng.Run(ctx) }()
+	status, err := d.watch(ctx, ended)
+	stop()
+	if runErr := d.drain(ended); err == nil && runErr != nil {
+		status, err = statusStore, runErr
+	}
+	v, viewErr := d.last(context.WithoutCancel(ctx))
+	err = errors.Join(err, d.show.close())
+	if err == nil {
+		err = viewErr
+	}
+	if err != nil {
+		return nil, status, err
+	}
+	if v.Status.Ended() {
+		if status = statusDone; v.Status != machine.Succeeded {
+			status = statusEnded
+		}
+		d.sweep()
+	}
+	return v, status, nil
+}
+
+// sweep removes what the run's steps left in their scratch folder.
+func (d *drive) sweep() {
+	if err := command.RemoveScratch(d.scratch); err != nil {
+		d.say("%v", err)
+	}
+	_ = os.Remove(filepath.Dir(d.scratch)) // it stays when other runs have theirs in it
+}
+
+func (d *drive) engine() (*engine.Engine, error) {
+	c := engine.Config{
+		Only:  &engine.Only{Tenant: d.tenant, RunID: d.id},
+		Slots: slotsPerCPU * runtime.NumCPU(), Grace: time.Duration(d.flags.grace), Flush: flush,
+		Logger: slog.New(slog.DiscardHandler), // what matters is told from the views and by d.st
+	}
+	if d.folder != "" {
+		c.Handlers = map[string]engine.Handler{
+			machine.CommandHandler(d.home): &commands{
+				folder: d.folder, scratch: d.scratch, grace: time.Duration(d.flags.grace), log: d.log,
+			},
+		}
+	}
+	return engine.New(d.st, c)
+}
+
+// watch shows the run until it has ended or the process shall leave, and gives the status for the latter.
+func (d *drive) watch(ctx context.Context, ended chan error) (int, error) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var timeout <-chan time.Time
+	if d.flags.timeout > 0 {
+		timeout = time.After(time.Duration(d.flags.timeout))
+	}
+	for {
+		done, status, err := d.look(ctx)
+		if done || err != nil {
+			return status, err
+		}
+		select {
+		case <-tick.C:
+		case <-timeout:
+			return statusTimeout, nil
+		case <-d.interrupts:
+			return statusInterrupted, nil
+		case err := <-ended:
+			ended <- err
+			if err == nil {
+				err = errors.New("the engine ended by itself")
+			}
+			return statusStore, err
+		}
+	}
+}
+
+// look shows how the run stands and says whether to leave.
+func (d *drive) look(ctx context.Context) (done bool, status int, err error) {
+	since, trouble := d.st.trouble()
+	v, viewErr := d.view(ctx, millrace.ShowOptions{Live: true, Steps: -1})
+	if viewErr != nil && !errors.Is(viewErr, store.ErrUnavailable) && !errors.Is(viewErr, context.DeadlineExceeded) {
+		return true, statusStore, viewErr
+	}
+	note := ""
+	if trouble != nil {
+		if time.Since(since) > time.Duration(d.flags.patience) {
+			return true, statusStore, trouble
+		}
+		note = troubleNote(trouble)
+	}
+	if viewErr != nil {
+		d.st.heard(viewErr)
+		return false, 0, nil
+	}
+	if err := d.show.view(v, note); err != nil {
+		return true, statusStore, err
+	}
+	switch {
+	case v.Status.Ended():
+		return true, statusDone, nil
+	case v.Status == "parked" && !d.flags.wait:
+		return true, statusWaiting, nil
+	}
+	return false, 0, nil
+}
+
+func troubleNote(err error) string {
+	note := "the database cannot be used now, trying again: " + err.Error()
+	if s, ok := errors.AsType[*store.StoreError](err); ok && s.Hint != "" {
+		note += "; " + s.Hint
+	}
+	return note
+}
+
+// drain waits until the engine has let go of everything. Another interrupt leaves at once.
+func (d *drive) drain(ended chan error) error {
+	said := time.After(lookEvery)
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-said:
+			d.tellDraining()
+		case <-d.interrupts:
+			_ = d.show.close() // the program ends here
+			os.Exit(statusInterrupted)
+		}
+	}
+}
+
+func (d *drive) tellDraining() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	note := fmt.Sprintf("leaving: what runs has %s to end; Ctrl-C again leaves at once", time.Duration(d.flags.grace))
+	if v, err := d.view(ctx, millrace.ShowOptions{Live: true, Steps: -1}); err == nil && !v.Status.Ended() {
+		_ = d.show.view(v, note) // the next frame tells
+	}
+}
+
+func (d *drive) view(ctx context.Context, o millrace.ShowOptions) (*millrace.View, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	return d.follower.View(ctx, o)
+}
+
+// last shows the run as it stands at the end.
+func (d *drive) last(ctx context.Context) (*millrace.View, error) {
+	live, err := d.view(ctx, millrace.ShowOptions{Live: true, Steps: -1})
+	if err == nil {
+		err = d.show.view(live, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := millrace.ShowOptions{}
+	if d.flags.all {
+		o.Steps = -1
+	}
+	return d.view(ctx, o)
+}
+
+// terminal shows frames in place.
+type terminal struct {
+	d    *drive
+	live *screen.Live
+	out  *os.File
+}
+
+func (t *terminal) view(v *millrace.View, note string) error {
+	width, height := size(t.out)
+	f := screen.Frame{
+		View: v, Logs: t.d.log.lines(), Served: machine.CommandHandler(t.d.home), Note: note, Now: time.Now(),
+		Width: width, Height: height - 1, Style: style(t.out),
+	}
+	return t.live.Draw(f.Lines(), width)
+}
+
+func (t *terminal) line(string, string) {}
+func (t *terminal) close() error        { return t.live.Close() }
+
+// plainLines tells changes line by line.
+type plainLines struct {
+	*app
+	progress screen.Progress
+	note     string
+}
+
+func (p *plainLines) view(v *millrace.View, note string) error {
+	for _, line := range p.progress.Lines(v, time.Now()) {
+		p.say("%s", line)
+	}
+	if note != p.note && note != "" {
+		p.say("%s", note)
+	}
+	p.note = note
+	return nil
+}
+
+func (p *plainLines) line(path, text string) { p.say("%s | %s", path, text) }
+func (p *plainLines) close() error           { return nil }
+
+// silent shows nothing: with --json in a pipe, standard error is for errors alone.
+type silent struct{}
+
+func (silent) view(*millrace.View, string) error { return nil }
+func (silent) line(string, string)               {}
+func (silent) close() error                      { return nil }
+
+func (d *drive) newDisplay() display {
+	switch {
+	case isTerminal(d.err):
+		return &terminal{d: d, live: screen.NewLive(d.err), out: d.err}
+	case d.json:
+		return silent{}
+	default:
+		return &plainLines{app: d.app}
+	}
+}

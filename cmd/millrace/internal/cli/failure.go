@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// failure is an error with all that people and programs are told of it.
+type failure struct {
+	status   int
+	code     string
+	message  string
+	hint     string
+	mistakes []workflow.Mistake
+}
+
+// Error gives the message.
+func (f *failure) Error() string { return f.message }
+
+func usage(hint, format string, args ...any) error {
+	return &failure{status: statusUsage, code: "usage", message: fmt.Sprintf(format, args...), hint: hint}
+}
+
+// exit ends the program with a status and says nothing more.
+type exit int
+
+// Error names the status.
+func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// report tells an error and gives the exit status.
+func (a *app) report(err error) int {
+	var e exit
+	if errors.As(err, &e) {
+		return int(e)
+	}
+	f := explain(err)
+	if a.json {
+		a.reportJSON(f)
+		return f.status
+	}
+	if len(f.mistakes) > 0 {
+		a.say("%s", f.message)
+	} else {
+		a.say("millrace: %s", f.message)
+	}
+	if f.hint != "" {
+		a.say("  %s", strings.ReplaceAll(f.hint, "\n", "\n  "))
+	}
+	return f.status
+}
+
+func (a *app) reportJSON(f *failure) {
+	var doc struct {
+		Error struct {
+			Code     string             `json:"code"`
+			Message  string             `json:"message"`
+			Hint     string             `json:"hint"`
+			Mistakes []workflow.Mistake `json:"mistakes"`
+		} `json:"error"`
+	}
+	doc.Error.Code, doc.Error.Message, doc.Error.Hint = f.code, f.message, f.hint
+	doc.Error.Mistakes = f.mistakes
+	if f.mistakes == nil {
+		doc.Error.Mistakes = []workflow.Mistake{}
+	}
+	e := json.NewEncoder(a.err)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	_ = e.Encode(doc) // standard error is where a fault would be told
+}
+
+// explain finds status, code and hint of an error.
+func explain(err error) *failure {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
+	}
+	f := &failure{status: statusUsage, code: "failed", message: err.Error()}
+	if m, ok := errors.AsType[*workflow.Mistakes](err); ok {
+		f.code, f.message, f.mistakes = "mistakes", m.Error(), m.List
+		return f
+	}
+	if in, ok := errors.AsType[*workflow.InputError](err); ok {
+		f.code, f.message = "input", in.Error()
+		f.hint = "give values with -i NAME=VALUE or --input JSON, @FILE or - (standard input)"
+		return f
+	}
+	if s, ok := errors.AsType[*store.StoreError](err); ok {
+		f.status, f.code, f.hint = statusStore, "store", s.Hint
+		return f
+	}
+	if c, ok := errors.AsType[*store.ConflictError](err); ok {
+		f.status, f.code, f.message, f.hint = statusRefused, "conflict", c.Error(), conflictHint(c)
+		return f
+	}
+	switch {
+	case errors.Is(err, store.ErrUnusable), errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		f.status, f.code, f.hint = statusStore, "store", "try again; if it stays so, look at the database's disk and its other users"
+	case errors.Is(err, store.ErrNotFound):
+		f.status, f.code, f.hint = statusRefused, "not_found", "`millrace runs` lists the runs"
+	case errors.Is(err, millrace.ErrAmbiguous):
+		f.status, f.code, f.hint = statusRefused, "ambiguous", "write more of the id's end"
+	case errors.Is(err, store.ErrEnded):
+		f.status, f.code, f.hint = statusRefused, "ended", "`millrace show` tells how it ended"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		f.code = "file"
+	}
+	return f
+}
+
+func conflictHint(c *store.ConflictError) string {
+	if c.What == "workflow" {
+		return fmt.Sprintf("write `version: %d` in the file, or leave the version out and the next free one is taken", c.Free)
+	}
+	return "use another --key, or look at that run: millrace show " + c.RunID
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+)
+
+const (
+	journalPage = 500
+	followEvery = 200 * time.Millisecond
+)
+
+func (a *app) journalCommand() *cobra.Command {
+	var follow bool
+	var after int64
+	c := &cobra.Command{
+		Use:   "journal [RUN]",
+		Short: "Tell all that happened to a run",
+		Long: `Prints the journal of a run: every event that was applied, numbered without gap, with the number of the entry
+that led to it, in the database's time.
+
+` + aboutRun,
+		Example: `  millrace journal
+  millrace journal 5f3a -f
+  millrace journal order/2024-117 --json`,
+		Args: atMost(1, "usage: millrace journal [RUN] [-f]"),
+		RunE: func(c *cobra.Command, args []string) error {
+			_, err := withClient(c.Context(), a, func(client *millrace.Client) (struct{}, error) {
+				id, err := client.Find(c.Context(), a.tenant, strings.Join(args, ""))
+				if err != nil {
+					return struct{}{}, err
+				}
+				j := journal{app: a, client: client, id: id, after: after, follow: follow}
+				return struct{}{}, j.print(c.Context())
+			})
+			return err
+		},
+	}
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
+	c.Flags().Int64Var(&after, "after", 0, "only entries after this number")
+	return c
+}
+
+// journal prints the journal of one run.
+type journal struct {
+	*app
+	client *millrace.Client
+	id     string
+	after  int64
+	follow bool
+	count  int
+}
+
+func (j *journal) print(ctx context.Context) error {
+	if j.json && !j.follow {
+		if err := writeText(j.out, `{"run":"`+j.id+`","entries":[`); err != nil {
+			return err
+		}
+	}
+	for {
+		ended, err := j.ended(ctx)
+		if err != nil {
+			return err
+		}
+		if err := j.pages(ctx); err != nil {
+			return err
+		}
+		if !j.follow || ended {
+			break
+		}
+		select {
+		case <-j.interrupts:
+			return exit(statusInterrupted)
+		case <-time.After(followEvery):
+		}
+	}
+	if j.json && !j.follow {
+		return writeText(j.out, "\n]}\n")
+	}
+	return nil
+}
+
+// ended says whether the run has ended: then what the journal holds now is all.
+func (j *journal) ended(ctx context.Context) (bool, error) {
+	if !j.follow {
+		return true, nil
+	}
+	v, err := j.client.Show(ctx, j.tenant, j.id, millrace.ShowOptions{Live: true, Steps: 1})
+	if err != nil {
+		return false, err
+	}
+	return v.Status.Ended(), nil
+}
+
+func (j *journal) pages(ctx context.Context) error {
+	for {
+		entries, err := j.page(ctx)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if err := j.entry(e); err != nil {
+				return err
+			}
+			j.after = e.Seq
+			j.count++
+		}
+		if len(entries) < journalPage {
+			return nil
+		}
+	}
+}
+
+func (j *journal) page(ctx context.Context) ([]millrace.JournalEntry, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	return j.client.Journal(ctx, j.tenant, j.id, j.after, journalPage)
+}
+
+func (j *journal) entry(e millrace.JournalEntry) error {
+	switch {
+	case j.json && j.follow:
+		return j.printLine(e)
+	case j.json:
+		separator := ",\n"
+		if j.count == 0 {
+			separator = "\n"
+		}
+		if err := writeText(j.out, separator); err != nil {
+			return err
+		}
+		return writeText(j.out, document(e))
+	default:
+		return writeText(j.out, screen.Cut(entryLine(e), columns(j.out))+"\n")
+	}
+}
+
+// entryLine gives an entry for people: number, time, what, where, which attempt, why, with what.
+func entryLine(e millrace.JournalEntry) string {
+	where := e.Path
+	if e.Name != "" {
+		where = strings.TrimSuffix(e.Name+"/"+e.Key, "/")
+	}
+	if e.Attempt > 0 {
+		where += fmt.Sprintf(" (attempt %d)", e.Attempt)
+	}
+	cause := ""
+	if e.Cause > 0 {
+		cause = fmt.Sprintf("<%d", e.Cause)
+	}
+	line := fmt.Sprintf("%5d  %s  %-14s  %-6s %s  %s",
+		e.Seq, e.At.Format("2006-01-02 15:04:05.000Z"), e.Kind, cause, screen.Clean(where), screen.Clean(compact(e.Payload)))
+	return strings.TrimRight(line, " ")
+}

@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/internal/engine"
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite"
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// duration is a flag in the spellings of workflow files.
+type duration time.Duration
+
+// String gives the duration as Go writes it; nothing for zero.
+func (d *duration) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return time.Duration(*d).String()
+}
+
+// Set reads a duration.
+func (d *duration) Set(text string) error {
+	v, err := workflow.ParseDuration(text)
+	*d = duration(v)
+	return err
+}
+
+// Type names what is expected.
+func (d *duration) Type() string { return "duration" }
+
+type runFlags struct {
+	driveFlags
+	input inputFlags
+	key   string
+}
+
+func (f *driveFlags) add(c *cobra.Command) {
+	f.patience, f.grace = duration(90*time.Second), duration(10*time.Second)
+	c.Flags().BoolVar(&f.wait, "wait", false, "stay when only a person or an event can help")
+	c.Flags().Var(&f.timeout, "timeout", "leave after so long, with status 124; the run can be resumed")
+	c.Flags().Var(&f.grace, "grace", "how long what runs may go on when this process is told to leave, or a step to stop")
+	c.Flags().Var(&f.patience, "patience", "how long to go on trying when the database cannot be used")
+	c.Flags().BoolVar(&f.all, "all-steps", false, "with --json: all steps, not only the first 200")
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run a workflow file to its end, here",
+		Long: `Checks the file, registers its workflow, starts a run and drives it to its end in this process. The run's
+commands run in the file's folder; steps with "task" wait for a worker that serves them.
+
+Everything is kept in the database as it happens: when this process is interrupted or killed, "millrace resume"
+goes on where the run was. With --key the same run is never started twice: started again, it is driven on, or its
+end is told.`,
+		Example: `  millrace run hello.yaml
+  millrace run hello.yaml -i name=Ada -i times=3
+  millrace run order.yaml --input @order.json --key 2024-117
+  generate | millrace run order.yaml --input - --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("usage: millrace run FILE [-i NAME=VALUE]..", "name the workflow file to run")
+			}
+			return atMost(1, "usage: millrace run FILE [-i NAME=VALUE]..")(nil, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], f) },
+	}
+	c.Flags().StringArrayVarP(&f.input.values, "input-value", "i", nil, "an input, NAME=VALUE, converted to the type that the schema names")
+	c.Flags().StringVar(&f.input.whole, "input", "", "the whole input: JSON, @FILE, or - for standard input")
+	c.Flags().StringVar(&f.key, "key", "", "the run's own identity: the same key never starts the same work twice")
+	f.add(c)
+	return c
+}
+
+func (a *app) run(ctx context.Context, file string, f runFlags) error {
+	def, err := readWorkflow(file)
+	if err != nil {
+		return err
+	}
+	input, err := f.input.build(def, a.in)
+	if err != nil {
+		return err
+	}
+	if _, err := def.ValidateInput(input); err != nil {
+		return err
+	}
+	home, err := homeOf(file)
+	if err != nil {
+		return err
+	}
+	st, db, err := a.create(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := a.start(ctx, st, def, input, f.key, home, f.patience)
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	return a.driveRun(ctx, st, db, id, f.driveFlags)
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	var f driveFlags
+	c := &cobra.Command{
+		Use:   "resume [RUN]",
+		Short: "Go on with a run that was interrupted, here",
+		Long: `Drives an unfinished run on to its end in this process: what had ended is not repeated. A run that has ended
+is not touched; how it ended is told.
+
+` + aboutRun,
+		Example: `  millrace resume
+  millrace resume 5f3a
+  millrace resume order/2024-117 --timeout 10m`,
+		Args: atMost(1, "usage: millrace resume [RUN]"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.resume(c.Context(), strings.Join(args, ""), f)
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func (a *app) resume(ctx context.Context, ref string, f driveFlags) error {
+	st, db, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	find, cancel := limited(ctx)
+	defer cancel()
+	id, err := millrace.NewClient(st).Find(find, a.tenant, ref)
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	return a.driveRun(ctx, st, db, id, f)
+}
+
+// driveRun drives a run unless it has ended already, tells how it stands then, and closes the store.
+func (a *app) driveRun(ctx context.Context, st *sqlite.Store, db database, id string, f driveFlags) error {
+	v, status, err := a.driveOpen(ctx, st, db, id, f)
+	if closeErr := st.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return a.safe(err, id, status)
+	}
+	a.status = status
+	return a.conclude(v, status)
+}
+
+func (a *app) driveOpen(ctx context.Context, st *sqlite.Store, db database, id string, f driveFlags) (*millrace.View, int, error) {
+	client := millrace.NewClient(st)
+	look, cancel := limited(ctx)
+	defer cancel()
+	o := millrace.ShowOptions{}
+	if f.all {
+		o.Steps = -1
+	}
+	v, err := client.Show(look, a.tenant, id, o)
+	switch {
+	case err != nil:
+		return nil, statusStore, err
+	case v.Status == machine.Succeeded:
+		return v, statusDone, nil
+	case v.Status.Ended():
+		return v, statusEnded, nil
+	}
+	folder, err := folderHere(v.Home)
+	if err != nil {
+		return nil, 0, err
+	}
+	d := &drive{
+		app: a, flags: f, st: &watched{Store: st}, client: client, id: id,
+		folder: folder, home: v.Home, scratch: db.scratch(id),
+	}
+	return d.run(ctx)
+}
+
+// safe adds to a fault of the store that the run itself is not lost.
+func (a *app) safe(err error, id string, status int) error {
+	f := explain(err)
+	if status != 0 && f.status == statusUsage && f.code == "failed" {
+		f.status = status
+	}
+	if f.status == statusStore {
+		f.hint = strings.TrimSpace(f.hint + "\nthe run is kept as far as it came; go on with: millrace resume " + screen.Ending(id))
+	}
+	return f
+}
+
+// conclude tells what came out: the output on standard output, everything else beside it.
+func (a *app) conclude(v *millrace.View, status int) error {
+	if a.json {
+		return a.print(v)
+	}
+	resume := "millrace resume " + screen.Ending(v.ID)
+	switch status {
+	case statusInterrupted:
+		a.say("interrupted; run %s is safe, go on with: %s", screen.Ending(v.ID), resume)
+	case statusTimeout:
+		a.say("the time is over; run %s is safe, go on with: %s", screen.Ending(v.ID), resume)
+	case statusWaiting:
+		a.say("run %s waits for a person: millrace show %[1]s", screen.Ending(v.ID))
+	case statusEnded:
+		a.sayFailure(v)
+	case statusDone:
+		return a.printOutput(v.Output)
+	}
+	return nil
+}
+
+func (a *app) sayFailure(v *millrace.View) {
+	if v.Error == nil {
+		a.say("run %s %s", screen.Ending(v.ID), v.Status)
+		return
+	}
+	where := ""
+	if v.Error.Path != "" {
+		where = " at " + v.Error.Path
+	}
+	a.say("run %s %s%s: %s", screen.Ending(v.ID), v.Status, where, v.Error.Code)
+	for line := range strings.Lines(v.Error.Message) {
+		a.say("  %s", screen.Clean(line))
+	}
+	if v.Error.Hint != "" {
+		a.say("  hint: %s", v.Error.Hint)
+	}
+	a.say("  more: millrace journal %s", screen.Ending(v.ID))
+}
+
+// printOutput prints a run's output as JSON, and nothing when there is none.
+func (a *app) printOutput(out json.RawMessage) error {
+	if len(out) == 0 || string(out) == "null" {
+		return nil
+	}
+	return a.print(out)
+}
+
+// start registers the definition and starts a run of it, or finds the one that the key names.
+func (a *app) start(
+	ctx context.Context, st store.Store, def *workflow.Definition, input json.RawMessage, key, home string, patience duration,
+) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(patience))
+	defer cancel()
+	eng, err := engine.New(st, engine.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return "", err
+	}
+	version, _, err := eng.Register(ctx, a.tenant, def)
+	if err != nil {
+		return "", err
+	}
+	started, err := eng.Start(ctx, []engine.StartRequest{{
+		Tenant: a.tenant, Workflow: def.Name, Version: version, Key: key, Input: input, Home: home,
+	}})
+	if err != nil {
+		return "", err
+	}
+	return started[0].RunID, started[0].Err
+}

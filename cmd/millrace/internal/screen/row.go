@@ -1,0 +1,150 @@
+package screen
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace-go/millrace"
+)
+
+// row describes one step: its mark, name, time and what there is to say of it now.
+func (f Frame) row(s millrace.StepView, name string) row {
+	return row{
+		step:   s,
+		name:   strings.Repeat("  ", s.Depth) + Clean(name),
+		mark:   statusMark(s.Status),
+		took:   f.took(s),
+		detail: f.detail(s),
+	}
+}
+
+// took is how long the step has taken, from its first attempt.
+func (f Frame) took(s millrace.StepView) string {
+	switch {
+	case s.StartedAt == nil:
+		return ""
+	case s.FinishedAt != nil:
+		return Span(s.FinishedAt.Sub(*s.StartedAt))
+	case live(s.Status):
+		return Span(f.Now.Sub(*s.StartedAt))
+	}
+	return ""
+}
+
+func (f Frame) detail(s millrace.StepView) string {
+	var parts []string
+	if s.Items != nil {
+		parts = append(parts, f.items(*s.Items))
+	}
+	switch s.Status {
+	case "running":
+		parts = append(parts, f.attempt(s, "attempt ")...)
+		if s.Reason != "" {
+			parts = append(parts, s.Reason)
+		}
+		if s.Due != nil {
+			parts = append(parts, f.countdown(s.Due, "goes on"))
+		}
+		if line := Clean(f.Logs[s.Path]); line != "" {
+			parts = append(parts, line)
+		}
+	case "retrying":
+		parts = append(parts, f.countdown(s.Due, "attempt "+strconv.Itoa(s.Attempts+1)), problem(s.Error))
+	case "waiting":
+		parts = append(parts, f.countdown(s.Due, ""))
+	case "ready":
+		parts = append(parts, f.needs(s.Path))
+	case "failed", "caught":
+		parts = append(parts, f.attempt(s, "after attempt ")...)
+		parts = append(parts, problem(s.Error))
+	case "skipped":
+		parts = append(parts, skipped(s.Reason))
+	case "succeeded":
+		parts = append(parts, f.attempt(s, "in attempt ")...)
+	case "cancelled":
+		parts = append(parts, "stopped")
+	}
+	return join(parts, " "+f.Style.glyph(dotGlyph)+" ")
+}
+
+func (f Frame) attempt(s millrace.StepView, words string) []string {
+	if s.Attempts < 2 {
+		return nil
+	}
+	return []string{words + strconv.Itoa(s.Attempts)}
+}
+
+// items draws the progress of a map: a bar, done of total, failures.
+func (f Frame) items(i millrace.ItemsView) string {
+	text := strconv.Itoa(i.Done) + "/" + strconv.Itoa(i.Total)
+	width := min(24, f.Width/5)
+	full := width
+	if i.Total > 0 {
+		full = width * i.Done / i.Total
+	}
+	text += " " + strings.Repeat(f.Style.glyph(fullGlyph), full) + strings.Repeat(f.Style.glyph(emptyGlyph), width-full)
+	if i.Failed > 0 {
+		text += " " + strconv.Itoa(i.Failed) + " failed"
+	}
+	return text
+}
+
+// countdown says how long until due, and the moment itself when that is far away.
+func (f Frame) countdown(due *time.Time, what string) string {
+	if due == nil {
+		return what
+	}
+	text := "in " + Span(due.Sub(f.Now))
+	if due.Sub(f.Now) >= 10*time.Minute {
+		text += " (" + due.In(f.Now.Location()).Format("Mon 2 Jan 15:04") + ")"
+	}
+	if what == "" {
+		return text
+	}
+	return what + " " + text
+}
+
+// needs says what a ready step waits for.
+func (f Frame) needs(path string) string {
+	for _, w := range f.View.Waiting {
+		if w.Path == path && w.Handler != "" && w.Handler != f.Served && w.Needs != "" {
+			return "waits for " + w.Needs
+		}
+	}
+	return "ready"
+}
+
+func problem(e *millrace.ErrorView) string {
+	if e == nil {
+		return ""
+	}
+	if e.Message == "" {
+		return e.Code
+	}
+	return Clean(e.Code + ": " + e.Message)
+}
+
+func skipped(reason string) string {
+	switch reason {
+	case "guard":
+		return "skipped: its `when` was false"
+	case "branch":
+		return "skipped: the flow went another way"
+	case "failure":
+		return "skipped: something before it failed"
+	case "end":
+		return "skipped: its scope ended first"
+	}
+	return "skipped"
+}
+
+func join(parts []string, by string) string {
+	kept := parts[:0]
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, by)
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/millrace-go/millrace/cmd/millrace/internal/cli"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"millrace": func() { os.Exit(cli.Main(os.Args[1:])) },
+	})
+}
+
+// TestCommands drives the program as a process: every command, exit status and document.
+// D4 R2 R5 R8 N1 O1 O3
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
+			e.Setenv("EXAMPLES", examples)
+			e.Setenv("LANG", "C.UTF-8")
+			e.Setenv("USER", "tester")
+			return err
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"status": status,
+			"field":  field,
+			"keys":   keys,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// status N COMMAND..: runs a command that must exit with status N.
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N COMMAND..")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit status %d, want %s", got, args[0])
+	}
+}
+
+// field FILE PATH VALUE: the JSON document in a file (or stdout, stderr) has the value, given as JSON, at the dotted path.
+// "!null" stands for any value but null.
+func field(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: field FILE PATH VALUE")
+	}
+	raw, err := json.Marshal(walk(ts, args[0], args[1]))
+	ts.Check(err)
+	if got := string(raw); got != args[2] && (args[2] != "!null" || got == "null") {
+		ts.Fatalf("%s is %s, want %s", args[1], got, args[2])
+	}
+}
+
+// keys FILE PATH NAME..: the object at the dotted path has exactly these members.
+func keys(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: keys FILE PATH NAME..")
+	}
+	object, ok := walk(ts, args[0], args[1]).(map[string]any)
+	if !ok {
+		ts.Fatalf("%s is no object", args[1])
+	}
+	for _, name := range args[2:] {
+		if _, ok := object[name]; !ok {
+			ts.Fatalf("%s has no member %s", args[1], name)
+		}
+		delete(object, name)
+	}
+	for name := range object {
+		ts.Fatalf("%s has a member %s too many", args[1], name)
+	}
+}
+
+func walk(ts *testscript.TestScript, file, path string) any {
+	d := json.NewDecoder(strings.NewReader(ts.ReadFile(file)))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		ts.Fatalf("%s is no JSON document: %v", file, err)
+	}
+	for part := range strings.SplitSeq(path, ".") {
+		if part == "" {
+			continue
+		}
+		switch at := v.(type) {
+		case map[string]any:
+			next, ok := at[part]
+			if !ok {
+				ts.Fatalf("%s: there is no %s", path, part)
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i >= len(at) {
+				ts.Fatalf("%s: there is no %s in a list of %d", path, part, len(at))
+			}
+			v = at[i]
+		default:
+			ts.Fatalf("%s: there is nothing below %v", path, at)
+		}
+	}
+	return v
+}

@@ -1,0 +1,112 @@
+package millrace
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+// history is what the journal says of each activation, folded entry by entry.
+type history struct {
+	seq   int64 // entries folded
+	input json.RawMessage
+	steps map[string]*activity
+	spans map[string]span // of everything that attempts lie inside of
+}
+
+// span is from when the first attempt began to when the last one ended.
+type span struct{ first, last machine.Time }
+
+// activity is what the journal says of one activation.
+type activity struct {
+	status   string // of the last attempt: succeeded, failed, cancelled; empty while none has ended
+	attempts int
+	err      *machine.Error
+	errAt    int // number of the attempt that gave err
+	started  machine.Time
+	finished machine.Time
+}
+
+func newHistory() *history {
+	return &history{steps: map[string]*activity{}, spans: map[string]span{}}
+}
+
+// add folds one entry; entries come in order.
+func (h *history) add(e store.Entry) {
+	h.seq = e.Seq
+	switch e.Kind {
+	case machine.RunStarted:
+		h.input = e.Payload
+	case machine.TaskSucceeded:
+		a := h.attempt(e)
+		a.status, a.err, a.errAt = "succeeded", nil, 0
+	case machine.TaskFailed:
+		a := h.attempt(e)
+		a.status, a.err, a.errAt = "failed", decodeError(e.Payload), e.Attempt
+	case machine.TaskLost:
+		a := h.attempt(e)
+		a.status, a.errAt = "failed", e.Attempt
+		a.err = &machine.Error{Code: machine.CodeLost, Message: "the worker that held the attempt was lost"}
+	case machine.TaskStopped:
+		h.attempt(e).status = "cancelled"
+	case machine.TaskReleased:
+		h.attempt(e).finished = 0
+	case machine.TimerFired, machine.EventReceived:
+	}
+}
+
+func (h *history) attempt(e store.Entry) *activity {
+	a := h.steps[e.Path]
+	if a == nil {
+		a = &activity{}
+		h.steps[e.Path] = a
+	}
+	a.attempts = max(a.attempts, e.Attempt)
+	began := attemptStart(e.Facts)
+	if a.started == 0 {
+		a.started = began
+	}
+	a.finished = e.At
+	for path, ok := outer(e.Path); ok; path, ok = outer(path) {
+		s := h.spans[path]
+		if began != 0 && (s.first == 0 || began < s.first) {
+			s.first = began
+		}
+		s.last = e.At
+		h.spans[path] = s
+	}
+	return a
+}
+
+// outer cuts the last part off a path: a step, an index or a try.
+func outer(path string) (string, bool) {
+	i := strings.LastIndexAny(path, "/[~")
+	if i < 0 {
+		return "", false
+	}
+	return path[:i], true
+}
+
+// attemptStart reads when the attempt began out of the facts of its outcome, 0 when they do not say.
+func attemptStart(facts json.RawMessage) machine.Time {
+	if len(facts) == 0 {
+		return 0
+	}
+	var f struct {
+		StartedAt machine.Time `json:"started_at"`
+	}
+	if json.Unmarshal(facts, &f) != nil { // written by another version: the times are then unknown
+		return 0
+	}
+	return f.StartedAt
+}
+
+func decodeError(payload json.RawMessage) *machine.Error {
+	e := &machine.Error{}
+	if json.Unmarshal(payload, e) != nil || e.Code == "" {
+		return &machine.Error{Code: "unknown"}
+	}
+	return e
+}
