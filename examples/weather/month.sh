@@ -1,5 +1,3 @@
-echo "$month: adding up its days" >&2
-[ "$pace" = 0 ] || sleep "$pace"
 #!/bin/sh
 # month.sh MONTH [PACE]: sums up the days of one month that split.sh wrote, and prints them as JSON. It takes PACE seconds
 # longer than it must, for who wants to watch. Sums are made in tenths, so they are exact.
@@ -7,6 +5,7 @@ set -eu
 month=$1
 pace=${2:-0}
 
+echo "$month: adding up its days" >&2
 [ "$pace" = 0 ] || sleep "$pace"
 
 awk -F, -v month="$month" '
