@@ -92,8 +92,9 @@ const (
 )
 
 // SweepOnce declares lost the attempts whose holder is proved dead, and, once this process has polled without a gap for a
-// renewal and 5 s more, those whose lease ran out: a holder that could not reach the store either had its chance by then. It
-// gives the number of attempts.
+// renewal and 5 s more, those whose lease ran out: a holder that could not reach the store either had its chance by then.
+// What this process holds itself without knowing of it, by a claim whose answer was lost, it releases instead; so that it
+// comes first, the others leave an expired lease alone for a while. It gives the number of attempts.
 func (e *Engine) SweepOnce(ctx context.Context) (int, error) {
 	c, cancel := e.call(ctx)
 	defer cancel()
@@ -104,19 +105,12 @@ func (e *Engine) SweepOnce(ctx context.Context) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heardPoll()
-	steady := e.clock.Now().Sub(e.steady) >= e.cfg.Renew+pollGap
 	n := 0
 	for i := range expired {
 		l := &expired[i]
-		if !e.minds(l.Tenant, l.RunID) || !l.Dead && !steady {
+		kind := e.verdict(l)
+		if kind == "" {
 			continue
-		}
-		kind := machine.TaskLost
-		if l.Owner == e.cfg.Owner {
-			if a := e.held[taskKey{run: l.RunID, path: l.Path}]; a != nil && a.token == l.Token {
-				continue // we live
-			}
-			kind = machine.TaskReleased // claimed by a call whose answer never came: it was not executed
 		}
 		x := &fact{token: l.Token, event: machine.Event{
 			Kind: kind, Path: l.Path, Attempt: l.Attempt, Facts: facts{Worker: l.Owner, StartedAt: l.ClaimedAt}.encode(),
@@ -129,6 +123,26 @@ func (e *Engine) SweepOnce(ctx context.Context) (int, error) {
 		e.signals.settle.raise()
 	}
 	return n, nil
+}
+
+const ownFirst = 5 * time.Second // how long an expired lease is left to its owner
+
+// verdict gives the event that an expired task is told by, "" for none. The caller holds e.mu.
+func (e *Engine) verdict(l *store.Live) machine.EventKind {
+	switch {
+	case !e.minds(l.Tenant, l.RunID):
+		return ""
+	case l.Owner == e.cfg.Owner:
+		if a := e.held[taskKey{run: l.RunID, path: l.Path}]; a != nil && a.token == l.Token {
+			return "" // we live
+		}
+		return machine.TaskReleased // its handler was never called
+	case l.Dead:
+		return machine.TaskLost
+	case e.now() < l.LeaseUntil.Add(ownFirst), e.clock.Now().Sub(e.steady) < e.cfg.Renew+pollGap:
+		return ""
+	}
+	return machine.TaskLost
 }
 
 // minds says whether this process has to do with a run.
