@@ -10,7 +10,8 @@ import (
 // everything in Uses or Tests lets a room import all of the module.
 const everything = "..."
 
-// room finds the rules of the package in dir: an exact entry before the longest pattern.
+// room finds the rules of the package in dir: an exact entry, else the longest pattern, else those of the room that it is a
+// division of: packages below ROOM/internal obey the rules of ROOM, and Go sees to it that nobody else imports them.
 func (h House) room(dir string) (Room, bool) {
 	var best Room
 	found := false
@@ -23,8 +24,16 @@ func (h House) room(dir string) (Room, bool) {
 			best, found = r, true
 		}
 	}
+	if at := strings.LastIndex(dir, divisions); !found && at > 0 {
+		if best, found = h.room(dir[:at]); found {
+			best.Path = dir[:at] + divisions + "..."
+		}
+	}
 	return best, found
 }
+
+// divisions is the folder in which a room that has grown large keeps its parts.
+const divisions = "/internal/"
 
 // within says whether dir is parent or lies below it.
 func within(parent, dir string) bool { return dir == parent || strings.HasPrefix(dir, parent+"/") }
@@ -61,8 +70,8 @@ func (r Room) mayImport(target string, test bool) bool {
 	if allows(r.Uses, target) || test && allows(r.Tests, target) {
 		return true
 	}
-	base, ok := strings.CutSuffix(r.Path, "/...")
-	return ok && within(base, target)
+	base, _ := strings.CutSuffix(r.Path, "/...")
+	return base != r.Path && within(base, target) || strings.HasPrefix(target, base+divisions)
 }
 
 func allows(list []string, target string) bool {

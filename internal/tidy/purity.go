@@ -3,6 +3,7 @@ package tidy
 import (
 	"fmt"
 	"go/ast"
+	"path"
 	"slices"
 	"strconv"
 )
@@ -71,7 +72,7 @@ func importName(f *ast.File, importPath string) string {
 		if spec.Name != nil {
 			return spec.Name.Name
 		}
-		return importPath
+		return path.Base(importPath)
 	}
 	return ""
 }
@@ -89,7 +90,7 @@ func testHabits(_ House, _ Room, p *pkg) []Finding {
 		if !f.test {
 			continue
 		}
-		clock := importName(f.syntax, "time")
+		clock, drawn := importName(f.syntax, "time"), draws(f.syntax)
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
@@ -102,7 +103,7 @@ func testHabits(_ House, _ Room, p *pkg) []Finding {
 			if selects(sel, clock, []string{"Sleep"}) {
 				found = append(found, f.at(f.line(n.Pos()), "sleep", "a test that sleeps: wait for a signal, use synctest or a virtual clock"))
 			}
-			if isSkip(sel) {
+			if isSkip(sel) && !drawn.contains(n) {
 				found = append(found, f.at(f.line(n.Pos()), "skip", "a skipped test hides a missing part: make it run everywhere"))
 			}
 			return true
@@ -116,4 +117,39 @@ func isSkip(sel *ast.SelectorExpr) bool {
 	id, ok := sel.X.(*ast.Ident)
 	return ok && slices.Contains([]string{"t", "b", "f", "tb"}, id.Name) &&
 		slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, sel.Sel.Name)
+}
+
+// bodies are functions of a property: rapid calls them with drawn values, and Skip there passes over one draw.
+type bodies []ast.Node
+
+// draws finds the functions that take a *rapid.T.
+func draws(f *ast.File) bodies {
+	rapid := importName(f, "pgregory.net/rapid")
+	var found bodies
+	ast.Inspect(f, func(n ast.Node) bool {
+		var params *ast.FieldList
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			params = n.Type.Params
+		case *ast.FuncLit:
+			params = n.Type.Params
+		default:
+			return true
+		}
+		for _, p := range params.List {
+			star, _ := p.Type.(*ast.StarExpr)
+			if star == nil {
+				continue
+			}
+			if sel, ok := star.X.(*ast.SelectorExpr); ok && selects(sel, rapid, []string{"T"}) {
+				found = append(found, n)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func (b bodies) contains(n ast.Node) bool {
+	return slices.ContainsFunc(b, func(f ast.Node) bool { return f.Pos() <= n.Pos() && n.End() <= f.End() })
 }

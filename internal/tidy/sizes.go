@@ -20,7 +20,7 @@ func sizes(h House, room Room, p *pkg) []Finding {
 		if f.test {
 			continue
 		}
-		total += f.lines
+		total += f.code
 		long, all := functions(h, f)
 		found = append(found, long...)
 		lengths = append(lengths, all...)
@@ -32,7 +32,7 @@ func sizes(h House, room Room, p *pkg) []Finding {
 	}
 	if total > h.Limits.Package {
 		found = append(found, whole(code[0], "pkglen",
-			fmt.Sprintf("package %s has %d lines, more than %d: divide it", p.dir, total, h.Limits.Package)))
+			fmt.Sprintf("package %s has %d lines of code, more than %d: divide it", p.dir, total, h.Limits.Package)))
 	}
 	if p90 := percentile(lengths, 90); room.Short && p90 > h.Limits.P90 {
 		found = append(found, whole(code[0], "p90",

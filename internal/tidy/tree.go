@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"io/fs"
 	"os"
@@ -24,7 +25,8 @@ type pkg struct {
 type file struct {
 	path   string
 	test   bool
-	lines  int
+	lines  int // all
+	code   int // those that hold code: neither empty nor a comment alone
 	fset   *token.FileSet
 	syntax *ast.File
 }
@@ -124,7 +126,30 @@ func parse(root, name string) (*file, error) {
 		path:   filepath.ToSlash(rel),
 		test:   strings.HasSuffix(name, "_test.go"),
 		lines:  bytes.Count(text, []byte("\n")),
+		code:   codeLines(text),
 		fset:   fset,
 		syntax: syntax,
 	}, nil
+}
+
+// codeLines counts the lines on which something other than a comment stands. All lines of a long text in back quotes count.
+func codeLines(text []byte) int {
+	files := token.NewFileSet()
+	source := files.AddFile("", files.Base(), len(text))
+	var s scanner.Scanner
+	s.Init(source, text, nil, 0)
+	n, last := 0, 0
+	for {
+		pos, tok, literal := s.Scan()
+		if tok == token.EOF {
+			return n
+		}
+		if tok == token.SEMICOLON && literal == "\n" {
+			continue // put in by the scanner
+		}
+		first := source.Line(pos)
+		end := first + strings.Count(literal, "\n")
+		n += end - max(first-1, last)
+		last = max(last, end)
+	}
 }

@@ -3,6 +3,8 @@ package m
 import (
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 func TestSleeps(t *testing.T) {
@@ -19,3 +21,12 @@ func BenchmarkSkips(b *testing.B) { b.Skipf("%d", b.N) } // want: skip
 type reader struct{}
 
 func (reader) Skip() {}
+
+func TestADrawMayBePassedOver(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		if rapid.Bool().Draw(t, "odd") {
+			t.Skip()
+		}
+	})
+	t.Skip() // want: skip
+}

@@ -2,61 +2,60 @@
 package lower
 
 const t1 = 1
-
 const t2 = 2
-
 const t3 = 3
-
 const t4 = 4
-
 const t5 = 5
-
 const t6 = 6
-
 const t7 = 7
-
 const t8 = 8
-
 const t9 = 9
-
 const t10 = 10
-
 const t11 = 11
-
 const t12 = 12
-
 const t13 = 13
-
 const t14 = 14
-
 const t15 = 15
-
 const t16 = 16
-
 const t17 = 17
-
 const t18 = 18
-
 const t19 = 19
-
 const t20 = 20
-
 const t21 = 21
-
 const t22 = 22
-
 const t23 = 23
-
 const t24 = 24
-
 const t25 = 25
-
 const t26 = 26
-
 const t27 = 27
-
 const t28 = 28
-
 const t29 = 29
-
 const t30 = 30
+const t31 = 31
+const t32 = 32
+const t33 = 33
+const t34 = 34
+const t35 = 35
+const t36 = 36
+const t37 = 37
+const t38 = 38
+const t39 = 39
+const t40 = 40
+const t41 = 41
+const t42 = 42
+const t43 = 43
+const t44 = 44
+const t45 = 45
+const t46 = 46
+const t47 = 47
+const t48 = 48
+const t49 = 49
+const t50 = 50
+const t51 = 51
+const t52 = 52
+const t53 = 53
+const t54 = 54
+const t55 = 55
+const t56 = 56
+const t57 = 57
+const t58 = 58

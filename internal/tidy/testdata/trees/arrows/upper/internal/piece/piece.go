@@ -1,0 +1,2 @@
+// Package piece is another division.
+package piece
