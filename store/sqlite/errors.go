@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"syscall"
 
 	"zombiezen.com/go/sqlite"
 
@@ -41,7 +43,7 @@ func (s *Store) fault(ctx context.Context, op string, err error) error {
 		return nil
 	case errors.As(err, &done), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
 		return err
-	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || sqlite.ErrCode(err) == sqlite.ResultInterrupt):
+	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || sqlite.ErrCode(err) == sqlite.ResultInterrupt || busy(err)):
 		return &store.StoreError{Op: op, Kind: store.ErrUnavailable, Hint: "ask what became of it and call again", Err: ctx.Err()}
 	}
 	if kind, hint := s.diagnose(err); kind != nil {
@@ -73,6 +75,12 @@ func (s *Store) diagnose(err error) (kind error, hint string) {
 			"you may not write to %s: give yourself the right to it and to its folder, or name another file", s.path)
 	case sqlite.ResultInterrupt:
 		return store.ErrUnavailable, fmt.Sprintf("the call took longer than %v: is the disk overloaded?", s.o.CallTimeout)
+	}
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return store.ErrUnavailable, fmt.Sprintf("the disk of %s is full: make room there and try again", s.path)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return store.ErrUnusable, fmt.Sprintf("give yourself the right to write to %s-procs beside the database", s.path)
 	}
 	if errors.Is(err, errClosed) {
 		return store.ErrUnusable, "open it again"

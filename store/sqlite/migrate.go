@@ -56,7 +56,7 @@ func (s *Store) migrate(ctx context.Context, c *conn) error {
 		return err
 	}
 	defer c.rollback()
-	if err := s.recognise(c); err != nil { // another process may have been first
+	if _, err := s.recognise(c); err != nil { // another process may have been first
 		return err
 	}
 	_, version, err := c.identity()

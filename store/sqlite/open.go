@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"zombiezen.com/go/sqlite"
 
@@ -92,11 +93,15 @@ func (s *Store) connect(ctx context.Context) (*conn, error) {
 }
 
 func (s *Store) setUp(ctx context.Context, c *conn) error {
-	if err := patient(ctx, func() error { return s.recognise(c) }); err != nil {
+	fresh := false
+	err := patient(ctx, func() (err error) {
+		fresh, err = s.recognise(c)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	pragmas := []string{
-		"auto_vacuum = incremental", // works before the first table only
 		"journal_mode = wal",
 		"synchronous = full",
 		"wal_autocheckpoint = 0", // see checkpointer
@@ -104,6 +109,9 @@ func (s *Store) setUp(ctx context.Context, c *conn) error {
 		"cache_size = -32768",
 		"temp_store = memory",
 		"foreign_keys = on",
+	}
+	if fresh { // works before the first table only, and writes
+		pragmas = slices.Insert(pragmas, 0, "auto_vacuum = incremental")
 	}
 	if s.o.maxPages > 0 {
 		pragmas = append(pragmas, fmt.Sprintf("max_page_count = %d", s.o.maxPages))
@@ -118,8 +126,8 @@ func (s *Store) setUp(ctx context.Context, c *conn) error {
 
 // isLogged sees that the switch to a write-ahead log took effect: some file systems cannot hold one.
 func (s *Store) isLogged(ctx context.Context, c *conn) error {
-	mode, err := "", error(nil)
-	err = patient(ctx, func() error {
+	mode := ""
+	err := patient(ctx, func() error {
 		_, err := c.one("pragma journal_mode", func(r *row) error { mode = r.ColumnText(0); return nil })
 		return err
 	})
@@ -129,27 +137,27 @@ func (s *Store) isLogged(ctx context.Context, c *conn) error {
 	return err
 }
 
-// recognise reads whose file it is and of which version.
-func (s *Store) recognise(c *conn) error {
+// recognise reads whose file it is and of which version, and says whether it is empty.
+func (s *Store) recognise(c *conn) (fresh bool, err error) {
 	application, version, err := c.identity()
 	if err != nil {
-		return err
+		return false, err
 	}
 	tables := 0
 	_, err = c.one("select count(*) from sqlite_schema", func(r *row) error { tables = r.ColumnInt(0); return nil })
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case application != applicationID && (application != 0 || tables > 0):
-		return unusable("name another file", "%s is the database of another program", s.path)
+		return false, unusable("name another file", "%s is the database of another program", s.path)
 	case version > len(migrations()):
-		return &store.StoreError{
+		return false, &store.StoreError{
 			Op: "open " + s.path, Kind: store.ErrUnusable,
 			Hint: "use the newer millrace that wrote it, or name another file",
 			Err:  fmt.Errorf("its schema has version %d, this program knows up to %d", version, len(migrations())),
 		}
 	}
-	return nil
+	return tables == 0, nil
 }
 
 func (c *conn) identity() (application, version int, err error) {
