@@ -2,7 +2,6 @@ package expr
 
 import (
 	"slices"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -258,6 +257,3 @@ func get(e *evaluator, args []any) (any, error) {
 	}
 	return nil, failf("%s has no members", kindOf(args[0]))
 }
-
-// foldName is a name without case and underscores, to find the spelling that was meant.
-func foldName(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }

@@ -257,7 +257,7 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode, depth int) (node, kinds, e
 // declare checks that the name of a variable is free.
 func (c *compiler) declare(n *ast.VariableDeclaratorNode) error {
 	taken := isFunction(n.Name) || c.variable(n.Name) >= 0
-	if c.names != nil && c.names.Fields[n.Name] != nil {
+	if c.names != nil && c.names.has(n.Name) {
 		taken = true
 	}
 	if taken {
@@ -338,7 +338,7 @@ func (b builtin) count() string {
 	case b.least == b.most:
 		return least + " arguments"
 	case b.most > maxNodes:
-		return least + " arguments or more"
+		return "at least one argument"
 	}
 	return least + " to " + most + " arguments"
 }

@@ -95,7 +95,7 @@ func TestKnownNamesMayBeUsed(t *testing.T) {
 		}
 	}
 	if e := compileError(t, "steps.failing", &Names{Fields: map[string]*Names{"steps": nil}}, Any); e != nil {
-		t.Errorf("a name without a description is closed: %v", e)
+		t.Errorf("a name without a description is not open: %v", e)
 	}
 	withIt := &Names{Fields: map[string]*Names{"it": {Open: true}, "input": {Open: true}}}
 	p, err := Compile(Source{Text: "map(input.l, it.x)"}, withIt, Any)
@@ -147,7 +147,7 @@ func TestMistakesAreFoundWhenCompiled(t *testing.T) {
 		{"upper()", Any, "takes one argument, not 0", ""},
 		{"indexOf('a')", Any, "takes 2 arguments, not 1", ""},
 		{"split('a')", Any, "takes 2 to 3 arguments, not 1", ""},
-		{"max()", Any, "takes 1 arguments or more, not 0", ""},
+		{"max()", Any, "takes at least one argument, not 0", ""},
 		{"upper(1)", Any, "argument 1 of upper() must be a text, not a number", ""},
 		{"filter('a', true)", Any, "argument 1 of filter() must be a list", ""},
 		{"filter([1], 1)", Any, "the predicate of filter() must be a boolean", ""},

@@ -24,7 +24,8 @@ type Source struct {
 
 // Names says which names a program may use, as a tree: the root's Fields are the top-level names.
 type Names struct {
-	// Fields are the known members. A member that is not listed is a mistake unless Open is set.
+	// Fields are the known members. A member that is not listed is a mistake unless Open is set. One with neither Fields
+	// nor Open has no members; nil is Open.
 	Fields map[string]*Names
 	// Open allows any member, index or call below this name: payloads whose shape is not known.
 	Open bool

@@ -203,7 +203,8 @@ func TestAnyJSONIsHandedOnAsItIs(t *testing.T) {
 	})
 }
 
-// TestTheLibraryGivesTheSame runs what both read alike through the library's own machine.
+// TestTheLibraryGivesTheSame runs what both read alike through the library's own machine. Left out is findLast(), which
+// leaves a value on that machine's stack when it finds nothing.
 func TestTheLibraryGivesTheSame(t *testing.T) {
 	t.Parallel()
 	env := map[string]any{
@@ -226,9 +227,9 @@ func TestTheLibraryGivesTheSame(t *testing.T) {
 		"(A ?? B)", "(A in B)", "(A..B)", "(A ? B : A)", "[A, B]", "{x: A, y: B}", "len(A)", "map(A, #)", "filter(A, # != B)",
 		"all(A, # > B)", "any(A, # == B)", "count(A, # == B)", "sum(A)", "find(A, # == B)", "findIndex(A, # == B)", "sort(A)",
 		"first(A)", "last(A)", "take(A, 1)", "reverse(A)", "uniq(A)", "concat(A, B)", "flatten([A, B])", "min(A)", "max(A)",
-		"upper(A)", "split(A, B)", "join(A, B)", "indexOf(A, B)", "trim(A)", "replace(A, B, 'q')", "type(A)", "get(A, B)", "A[:2]",
+		"upper(A)", "split(A, B)", "join(A, B)", "indexOf(A, B)", "trim(A)", "replace(A, B, 'q')", "type(A)", "get(o, B)", "get(rows, B)", "A[:2]",
 		"map(A, .v)", "map(sortBy(A, .v, 'desc'), .k)", "reduce(A, #acc + #)", "(A contains B)", "(A startsWith B)", "int(A)",
-		"{let y = A; y}", "(if A == B {A} else {B})", "abs(A)", "one(A, # == B)", "none(A, # == B)", "findLast(A, # == B)",
+		"{let y = A; y}", "(if A == B {A} else {B})", "abs(A)", "one(A, # == B)", "none(A, # == B)",
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		var draw func(depth int) string

@@ -1,0 +1,196 @@
+package expr
+
+import (
+	"slices"
+	"strings"
+)
+
+// has tells whether a name is known as a member.
+func (n *Names) has(name string) bool {
+	_, ok := n.Fields[name]
+	return ok
+}
+
+// checkName looks up a path in the names; further tells whether something computed is read below it.
+func (c *compiler) checkName(path Ref, ats []int, further bool) error {
+	if c.names == nil {
+		return nil
+	}
+	names := c.names
+	for i, part := range path {
+		child, ok := names.Fields[part]
+		if !ok || child == nil {
+			if names.Open || ok {
+				return nil
+			}
+			return c.unknownName(names, path[:i+1], ats[i])
+		}
+		if child.Why != "" {
+			return failAt(ats[i], "%s cannot be used here", pathText(path[:i+1])).instead("%s", child.Why)
+		}
+		if i == len(path)-1 && i > 0 && !further && len(child.Fields) > 0 && !child.Open {
+			if key := c.dashed(names, ats[i]); key != "" {
+				return c.subtracted(path[:i], key, ats[i])
+			}
+		}
+		names = child
+	}
+	if !further || names.Open {
+		return nil
+	}
+	at, name := ats[len(ats)-1], pathText(path)
+	if len(names.Fields) == 0 {
+		return failAt(at, "%s has no members", name)
+	}
+	return failAt(at, "the members of %s must be written out", name).
+		instead("known are %s", shortList(sortedKeys(names.Fields)))
+}
+
+// unknownName is the fault of a name or member that is not known.
+func (c *compiler) unknownName(names *Names, path Ref, at int) error {
+	name, parent := path[len(path)-1], path[:len(path)-1]
+	known := sortedKeys(names.Fields)
+	if len(parent) == 0 {
+		f := failAt(at, "unknown name %s", name)
+		if remedy := spellings[foldName(name)]; remedy != "" {
+			return f.instead("write %s", remedy)
+		}
+		if name == "$env" {
+			return f.instead("write the name itself")
+		}
+		return suggest(f, name, nil, known)
+	}
+	if key := c.dashed(names, at); key != "" {
+		return c.subtracted(parent, key, at)
+	}
+	if len(known) == 0 {
+		return failAt(at, "%s has no members", pathText(parent))
+	}
+	return suggest(failAt(at, "%s has no member %s", pathText(parent), name), name, parent, known)
+}
+
+// spellings translates constants of other languages.
+var spellings = map[string]string{
+	"null": "nil", "none": "nil", "undefined": "nil", "true": "true", "false": "false",
+	"it": "# for the item inside of map(), filter() and the like",
+}
+
+// suggest adds the nearest known name, or all of them when none is near.
+func suggest(f *fault, name string, parent Ref, known []string) *fault {
+	if near := nearest(name, known); near != "" {
+		return f.instead("write %s", pathText(append(slices.Clone(parent), near)))
+	}
+	if len(known) > 0 {
+		return f.instead("known are %s", shortList(known))
+	}
+	return f
+}
+
+// dashed gives the key with a dash in it that the text has at a place, where the language reads a subtraction.
+func (c *compiler) dashed(names *Names, at int) string {
+	found := ""
+	for key := range names.Fields {
+		if !strings.Contains(key, "-") || !strings.HasPrefix(c.text[at:], key) || len(key) <= len(found) {
+			continue
+		}
+		if rest := c.text[at+len(key):]; rest == "" || !isIdentifier("_"+rest[:1]) {
+			found = key
+		}
+	}
+	return found
+}
+
+// unread gives the error of a text that the parser refused: a key with a dash and a digit, as in steps.build-2.output, is
+// the cause that the parser's own words do not tell.
+func (c *compiler) unread(err error) error {
+	if c.names == nil {
+		return err
+	}
+	for _, name := range sortedKeys(c.names.Fields) {
+		parent := c.names.Fields[name]
+		at := strings.Index(c.text, name+".")
+		if parent == nil || at < 0 {
+			continue
+		}
+		at += len(name) + 1
+		if key := c.dashed(parent, at); key != "" {
+			return c.subtracted(Ref{name}, key, at)
+		}
+	}
+	return err
+}
+
+// subtracted is the fault of a key with a dash behind a dot.
+func (c *compiler) subtracted(parent Ref, key string, at int) error {
+	whole := pathText(append(slices.Clone(parent), key))
+	rest := c.text[at+len(key):]
+	end := 0
+	for end < len(rest) && (rest[end] == '.' || isIdentifier("_"+rest[end:end+1])) {
+		end++
+	}
+	return failAt(at, "a dash behind a dot reads as a minus").instead("write %s%s", whole, rest[:end])
+}
+
+// pathText writes a path as a program would.
+func pathText(path Ref) string {
+	var b strings.Builder
+	b.WriteString(path[0])
+	for _, part := range path[1:] {
+		b.WriteString(memberText(part))
+	}
+	return b.String()
+}
+
+// shortList lists names for a message, not too many.
+func shortList(names []string) string {
+	const shown = 8
+	if len(names) > shown {
+		return strings.Join(names[:shown], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}
+
+// nearest gives the name that differs least from what was written, or "" when all differ much.
+func nearest(name string, known []string) string {
+	slices.Sort(known)
+	best, least := "", 1+max(1, len(name)/3)
+	for _, k := range known {
+		if foldName(k) == foldName(name) {
+			return k
+		}
+		if d := distance(name, k, least); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's, with transpositions as one change; it gives limit when it is not below.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
+	}
+	older, old := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range old {
+		old[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := old[j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			row[j] = min(change, old[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], older[j-2]+1)
+			}
+		}
+		older, old = old, row
+	}
+	return min(old[len(b)], limit)
+}
+
+// foldName is a name without case and underscores, to find the spelling that was meant.
+func foldName(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
