@@ -96,6 +96,7 @@ type turn struct {
 	effects []Effect
 	todo    []func()
 	mine    map[string]bool // documents that were copied and may be changed
+	errors  int             // errors stored as payloads so far
 	free    int             // steps without a worker so far
 }
 

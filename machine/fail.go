@@ -43,7 +43,7 @@ func (t *turn) fail(p *place, s *workflow.Step, e *Error, deliberate bool) {
 
 func (t *turn) recordError(p *place, s *workflow.Step, e *Error) {
 	if s.NamedError {
-		set(&t.scope(p).Errs, s.Index, t.errorData(p, s, e))
+		set(&t.scope(p).Errs, s.Index, t.errorData(t.path(p, s), e))
 	}
 }
 
@@ -56,7 +56,7 @@ func (t *turn) catch(p *place, s *workflow.Step, e *Error) (bool, *Error) {
 		if !covers(c.Only, c.Except, e.Code) {
 			continue
 		}
-		data := t.errorData(p, s, e)
+		data := t.errorData(t.path(p, s), e)
 		if c.When != nil {
 			ok, err := c.When.Bool(t.env(view{at: p, step: s, prev: live.In, err: data}, &c.WhenUses), expr.Budget{})
 			if err != nil {
@@ -84,8 +84,8 @@ func (t *turn) catch(p *place, s *workflow.Step, e *Error) (bool, *Error) {
 
 const maxLiteral = 1 << 10
 
-// errorData gives an error as `error` shows it. A large one is stored as a payload.
-func (t *turn) errorData(p *place, s *workflow.Step, e *Error) Data {
+// errorData gives an error as `error` shows it. A large one is stored as a payload, named after the activation at path.
+func (t *turn) errorData(path string, e *Error) Data {
 	raw := encode(struct {
 		Code    string          `json:"code"`
 		Message string          `json:"message"`
@@ -95,11 +95,8 @@ func (t *turn) errorData(p *place, s *workflow.Step, e *Error) Data {
 	if len(raw) <= maxLiteral {
 		return literal(raw)
 	}
-	key := t.path(p, s) + "!error"
-	if d := valueData(key, 0); t.own[d.Ref] != nil {
-		return d
-	}
-	return t.put(key, 0, raw)
+	t.errors++
+	return t.put(path+"!error", int(t.run.Seq)<<10+t.errors, raw)
 }
 
 // failScope begins the failure of a scope: it stops alone if the composite around it bears that, else all of its scopes do.
@@ -153,7 +150,7 @@ func (t *turn) scopeFailed(p *place, why *Closing) {
 		c.States[p.slot%ChunkSize] = StepCancelled
 		if why.Reason == ByFailure {
 			c.States[p.slot%ChunkSize] = StepFailed
-			set(&c.Err, p.slot%ChunkSize, t.errorData(p.up, p.owner, why.Err))
+			set(&c.Err, p.slot%ChunkSize, t.errorData(p.path, why.Err))
 		}
 		if box.Stop == nil {
 			t.moreItems(p.up, p.owner, a)

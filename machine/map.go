@@ -158,7 +158,7 @@ func (t *turn) itemFailed(q *place, attempt int, e *Error) bool {
 		return true
 	}
 	it.chunk.States[it.i] = StepFailed
-	set(&it.chunk.Err, it.i, t.itemError(q, e))
+	set(&it.chunk.Err, it.i, t.errorData(q.path, e))
 	it.box.Bad++
 	if all := t.unbearable(q.owner, it.box, e); all != nil {
 		delete(it.chunk.Live, it.i)
@@ -168,14 +168,6 @@ func (t *turn) itemFailed(q *place, attempt int, e *Error) bool {
 	}
 	t.itemOver(it)
 	return true
-}
-
-func (t *turn) itemError(q *place, e *Error) Data {
-	d := t.errorData(q.up, q.owner, e)
-	if d.Kind == Literal {
-		return d
-	}
-	return t.put(q.path+"!error", 0, t.own[d.Ref])
 }
 
 func (t *turn) itemReleased(q *place, attempt int) bool {

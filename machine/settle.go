@@ -38,7 +38,7 @@ func (t *turn) settleInSequence(p *place, s *workflow.Step, state State, out Dat
 	switch choice, chosen := sc.Choice[s.Index]; {
 	case state == StepGuard:
 		next = s.Index + 1
-	case state == StepCaught && chosen:
+	case state == StepCaught && chosen && s.Catch[choice].Body == nil:
 		next, in, caught = s.Catch[choice].NextTo, sc.Got[s.Index], sc.Errs[s.Index]
 		delete(sc.Got, s.Index)
 	case state == StepSucceeded && chosen:
