@@ -38,9 +38,12 @@ func effectStart(f *fixture) {
 	f.equal("lane", rows[0].Lane, f.lane(tenant, "fresh"))
 	f.equal("priority", rows[0].Priority, 2)
 	f.equal("cause", rows[0].Cause, int64(2))
-	f.equal("ready at", rows[0].ReadyAt, r.At)
 	f.equal("ready at", rows[1].ReadyAt, rows[1].Due)
 	f.equal("states", []store.TaskState{rows[0].State, rows[1].State}, []store.TaskState{store.Ready, store.Delayed})
+	st := f.next(r, task("c"))
+	st.At = st.At.Add(-300 * time.Millisecond)
+	f.win(r, st)
+	f.equal("ready at", f.tasks(r)[2].ReadyAt, st.At)
 }
 
 func effectStop(f *fixture) {

@@ -100,11 +100,11 @@ func leaseAsks(f *fixture) {
 }
 
 func leaseExpires(f *fixture) {
+	other := f.begin(task("b", in("second")), task("c", in("delayed"), due(f.now().Add(time.Second))))
 	r := f.begin(task("a"))
 	first := f.takeOne()
 	f.Advance(time.Second)
-	other := f.begin(task("b"), task("c", in("delayed"), due(f.now().Add(time.Second))))
-	f.takeOne()
+	f.equal("second", len(f.claim(f.ask(1, "second"))), 1)
 	f.equal("fresh", len(f.expired(9)), 0)
 	f.Advance(lease - time.Second)
 	f.equal("at the very end", len(f.expired(9)), 0)

@@ -322,6 +322,9 @@ func settleCopies(f *fixture) {
 	st.Run.Root.Run.Activations = 77
 	f.equal("payload", string(f.journal(r)[1].Payload), `{"a":1}`)
 	f.journal(r)[1].Payload[1] = 'y'
+	f.tell(r, "m")
+	f.inbox()[0].Event.Payload[1] = 'y'
+	f.equal("message read", string(f.inbox()[0].Event.Payload), `{"id":"m"}`)
 	f.equal("payload read", string(f.journal(r)[1].Payload), `{"a":1}`)
 	f.state(r).Run.Root.Run.Activations = 78
 	f.equal("root", f.state(r).Run.Root.Run.Activations, 1)

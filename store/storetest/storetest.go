@@ -5,8 +5,6 @@
 // hand here: a store does not know what a workflow means.
 //
 // It imports store and machine, and the testing libraries.
-//
-//tidy:allow pkglen all of it is tests, which stand in no _test.go file so that other packages can run them
 package storetest
 
 import (
