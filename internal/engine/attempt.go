@@ -117,7 +117,7 @@ func (e *Engine) take(tasks []store.Claimed, hops int, chain, started time.Time)
 			e.lose(old)
 		}
 		e.held[key] = a
-		e.slots.occupy(a.Queue)
+		e.slots.Occupy(a.Queue)
 		f := e.flight(a.Tenant, a.ID)
 		f.holders++
 		f.remember(c.Run)
@@ -213,7 +213,7 @@ func (e *Engine) release(a *Attempt) {
 func (e *Engine) free(a *Attempt) {
 	if a.slot {
 		a.slot = false
-		e.slots.leave(a.Queue)
+		e.slots.Leave(a.Queue)
 		e.signals.claim.raise()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/store"
 )
 
@@ -18,7 +19,7 @@ func (e *Engine) ClaimOnce(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	ask, reserved := e.planClaim()
-	if reserved.total == 0 {
+	if reserved.Total == 0 {
 		return 0, nil
 	}
 	asked := e.clock.Now()
@@ -27,11 +28,13 @@ func (e *Engine) ClaimOnce(ctx context.Context) (int, error) {
 	cancel()
 	err = e.fault("claim", err)
 	e.mu.Lock()
-	e.slots.giveBack(reserved)
+	e.slots.GiveBack(reserved)
 	var begun []*Attempt
 	if err == nil {
 		begun = e.take(tasks, 0, asked, asked)
-		e.emptied(ask.Lanes, tasks)
+		if brought(tasks) < nearlyBytes {
+			e.lanes.Emptied(ask.Lanes, tasks)
+		}
 		e.heardPoll()
 	}
 	e.mu.Unlock()
@@ -42,7 +45,7 @@ func (e *Engine) ClaimOnce(ctx context.Context) (int, error) {
 func (e *Engine) beginClaim() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.claiming || e.phase != working || len(e.serve) == 0 || e.slots.free() == 0 {
+	if e.claiming || e.phase != working || len(e.serve) == 0 || e.slots.Free() == 0 {
 		return false
 	}
 	e.claiming = true
@@ -57,102 +60,69 @@ func (e *Engine) endClaim() {
 
 // readLanes reads new lanes after a hint, and a page of all lanes from time to time.
 func (e *Engine) readLanes(ctx context.Context) error {
-	if e.cfg.Only != nil {
-		e.mu.Lock()
-		e.lanes.came(e.now())
-		e.mu.Unlock()
-		return nil
-	}
 	now := e.clock.Now()
 	e.mu.Lock()
-	l := &e.lanes
-	after, walk := l.highest, l.walked.IsZero() || now.Sub(l.walked) >= laneWalk
-	if walk {
-		after = l.cursor
-	}
-	if came := l.came(e.now()); came || l.hinted || now.Sub(l.asked) >= claimPoll {
-		l.asked = now
-		l.tell()
-	} else if !walk {
-		e.mu.Unlock()
-		return nil
-	}
-	hinted := l.hinted
-	l.hinted = false
+	reading, needed := e.lanes.Look(now, e.now())
 	e.mu.Unlock()
-	if !hinted && !walk {
+	if !needed || e.cfg.Only != nil {
 		return nil
 	}
 	c, cancel := e.call(ctx)
 	defer cancel()
-	read, err := e.st.Lanes(c, after, lanePage)
-	if err := e.fault("read lanes", err); err != nil {
-		e.mu.Lock()
-		l.hinted = l.hinted || hinted
-		e.mu.Unlock()
-		return err
-	}
+	read, err := e.st.Lanes(c, reading.After, supply.Page)
+	err = e.fault("read lanes", err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l.add(read, func(handler string) bool { return e.cfg.Handlers[handler] != nil })
-	if walk {
-		l.walked, l.cursor = now, 0
-		if len(read) == lanePage {
-			l.cursor = read[lanePage-1].ID
-		}
-	} else if len(read) == lanePage {
-		l.hinted = true // there are more
+	if err != nil {
+		e.lanes.Missed(reading)
+		return err
 	}
+	e.lanes.Took(reading, read, now)
 	return nil
 }
 
 // planClaim decides what to ask for and reserves the slots.
-func (e *Engine) planClaim() (store.Claim, *reservation) {
+func (e *Engine) planClaim() (store.Claim, *supply.Reservation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ask := store.Claim{Owner: e.cfg.Owner, Lease: e.cfg.Lease, Bytes: claimBytes}
-	reserved := newReservation()
+	reserved := supply.NewReservation()
 	if e.phase != working {
 		return ask, reserved
 	}
 	if only := e.cfg.Only; only != nil {
 		ask.Tenant, ask.Run, ask.Handlers = only.Tenant, only.RunID, e.serve
-		reserved.total = e.slots.free()
+		reserved.Total = e.slots.Free()
 	} else {
-		ask.Lanes, reserved = e.lanes.share(&e.slots)
+		ask.Lanes, reserved = e.lanes.Share(e.slots)
 	}
-	ask.Limit = reserved.total
-	if reserved.total > 0 {
+	ask.Limit = reserved.Total
+	if reserved.Total > 0 {
 		ask.Token = e.token()
-		e.slots.reserve(reserved)
+		e.slots.Reserve(reserved)
 	}
 	return ask, reserved
 }
 
-// emptied forgets the lanes that gave less than they were asked for, until a hint or a poll. The caller holds e.mu.
-func (e *Engine) emptied(asked []store.LaneLimit, got []store.Claimed) {
-	size := 0
-	by := make(map[int64]int, len(asked))
-	for i := range got {
-		by[got[i].Lane.ID]++
-		for _, raw := range got[i].Payloads {
+// brought gives the size of the payloads that a claim brought.
+func brought(tasks []store.Claimed) (size int) {
+	for i := range tasks {
+		for _, raw := range tasks[i].Payloads {
 			size += len(raw)
 		}
 	}
-	if size >= nearlyBytes {
-		return
-	}
-	for _, x := range asked {
-		if l := e.lanes.known[x.Lane]; l != nil && by[x.Lane] < x.Limit {
-			l.maybe = false
-		}
-	}
+	return size
 }
+
+const (
+	claimBytes  = 16 << 20       // payloads that one claim brings
+	nearlyBytes = claimBytes / 2 // one that brought so much may have been cut short
+)
 
 // Hint says that there may be new work: Run hears it from the store's Watch, a simulation says it itself.
 func (e *Engine) Hint() {
 	e.mu.Lock()
-	e.lanes.hinted = true
+	e.lanes.Hint()
 	e.mu.Unlock()
 	e.signals.wake()
 }
@@ -171,10 +141,11 @@ func (e *Engine) heardPoll() {
 func (e *Engine) nextClaim(idle time.Duration) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.lanes.dues) == 0 || e.phase != working || e.slots.free() == 0 { // a slot that is freed is a signal
+	due, ok := e.lanes.Next()
+	if !ok || e.phase != working || e.slots.Free() == 0 { // a slot that is freed is a signal
 		return idle
 	}
-	left := time.Duration(e.lanes.dues[0]-e.now()) * time.Microsecond
+	left := time.Duration(due-e.now()) * time.Microsecond
 	return min(idle, max(left, time.Millisecond))
 }
 

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace/internal/clock"
+	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
@@ -50,8 +51,8 @@ type Engine struct {
 	flights  map[runKey]*flight
 	queue    []*flight // flights with facts, first come first served
 	later    []*flight // flights that must wait before they are tried again
-	slots    slots
-	lanes    lanes
+	slots    *supply.Slots
+	lanes    *supply.Lanes
 	overdue  int // attempts that were settled while their handlers still run
 	steady   time.Time
 	polled   time.Time
@@ -98,8 +99,8 @@ func New(st store.Store, c Config) (*Engine, error) {
 		e.serve = append(e.serve, name)
 	}
 	slices.Sort(e.serve)
-	e.slots = newSlots(c.Slots, c.Queues)
-	e.lanes = newLanes()
+	e.slots = supply.NewSlots(c.Slots, c.Queues)
+	e.lanes = supply.NewLanes(func(handler string) bool { return c.Handlers[handler] != nil })
 	e.steady = e.clock.Now()
 	e.polled = e.steady
 	e.base, e.end = context.WithCancelCause(c.Context)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
@@ -88,6 +90,10 @@ func (e *Engine) readRun(ctx context.Context, f *flight) (store.RunState, error)
 	c, cancel := e.call(ctx)
 	defer cancel()
 	state, err := e.st.State(c, f.key.tenant, f.key.id, slices.Compact(paths), nil)
+	var fault *store.StoreError
+	if err != nil && !errors.As(err, &fault) && !errors.Is(err, store.ErrNotFound) && ctx.Err() == nil {
+		return state, fmt.Errorf("%w: run %s: %w", errDamaged, f.key.id, err) // it was read, and could not be understood
+	}
 	return state, e.fault("read run", err)
 }
 
@@ -98,7 +104,15 @@ func (s *folding) keepCurrent(ctx context.Context, state store.RunState) error {
 	if !slices.ContainsFunc(s.facts, (*fact).isTask) && f.hand == 0 {
 		return nil
 	}
-	live, err := s.tasks(ctx, nil)
+	var paths []string // all of the run's when some may have been handed over unheard
+	if f.hand == 0 {
+		for _, x := range s.facts {
+			if x.isTask() {
+				paths = append(paths, x.event.Path)
+			}
+		}
+	}
+	live, err := s.tasks(ctx, paths)
 	if err != nil {
 		return err
 	}
@@ -293,40 +307,40 @@ func (s *folding) stop(ctx context.Context, paths []string) (stopped []machine.E
 // handOver asks for the tasks that the settlement starts and that this process can execute at once, and reserves their
 // slots. Slots of the attempts that are being settled are freed first, so that the next task of a run finds one. The caller
 // holds e.mu.
-func (e *Engine) handOver(s *folding) *reservation {
+func (e *Engine) handOver(s *folding) *supply.Reservation {
 	for _, x := range s.facts {
 		if x.attempt != nil && x.attempt.returned {
 			e.free(x.attempt)
 		}
 	}
-	r := newReservation()
+	r := supply.NewReservation()
 	if e.phase != working || e.mustYield(s) {
 		return r
 	}
 	handlers := map[string]bool{}
 	for _, path := range s.order {
 		t := s.starts[path]
-		if t.Due > s.out.At || e.cfg.Handlers[t.Handler] == nil || !e.slots.fits(r, t.Queue) {
+		if t.Due > s.out.At || e.cfg.Handlers[t.Handler] == nil || !e.slots.Fits(r, t.Queue) {
 			continue
 		}
-		r.add(t.Queue)
+		r.Add(t.Queue)
 		handlers[t.Handler] = true
 	}
-	if r.total == 0 || !s.canHand(handlers, r) {
-		return newReservation()
+	if r.Total == 0 || !s.canHand(handlers, r) {
+		return supply.NewReservation()
 	}
-	e.slots.reserve(r)
+	e.slots.Reserve(r)
 	s.out.Hand = store.HandOver{
-		Owner: e.cfg.Owner, Token: e.token(), Lease: e.cfg.Lease, Limit: r.total,
+		Owner: e.cfg.Owner, Token: e.token(), Lease: e.cfg.Lease, Limit: r.Total,
 		Handlers: slices.Sorted(maps.Keys(handlers)),
 	}
 	return r
 }
 
 // canHand says whether the first tasks of these handlers lie in the queues that were reserved: the store knows handlers only.
-func (s *folding) canHand(handlers map[string]bool, r *reservation) bool {
-	left := maps.Clone(r.queues)
-	n := r.total
+func (s *folding) canHand(handlers map[string]bool, r *supply.Reservation) bool {
+	left := maps.Clone(r.Queues)
+	n := r.Total
 	for _, path := range s.order {
 		t := s.starts[path]
 		if n == 0 || t.Due > s.out.At || !handlers[t.Handler] {
@@ -367,7 +381,7 @@ func (e *Engine) mustYield(s *folding) bool {
 		return false
 	}
 	for _, path := range s.order {
-		if e.lanes.waiting(s.starts[path].Queue) {
+		if e.lanes.Waiting(s.starts[path].Queue) {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/millrace-go/millrace/internal/engine/internal/content"
 	"github.com/millrace-go/millrace/machine"
 )
 
@@ -92,9 +93,12 @@ func execute(a *Attempt, done func(Outcome)) {
 // Observer hears of what happens in this process, for people who watch. Its methods are called without a lock, in no
 // promised order between runs; they must return soon and cannot veto.
 type Observer interface {
+	// Claimed is called before the attempt's handler.
 	Claimed(a *Attempt)
-	Answered(a *Attempt, ev machine.Event) // the attempt's outcome, before it is settled
-	Settled(run *machine.Run)              // a run has changed; run must not be changed
+	// Answered gives the attempt's outcome, before it is settled.
+	Answered(a *Attempt, ev machine.Event)
+	// Settled is called after each settlement, with the run as it is then; the caller must not change it.
+	Settled(run *machine.Run)
 }
 
 // nobody is the observer of an engine without one.
@@ -151,7 +155,7 @@ func (e *retryAfterError) Error() string {
 func (e *retryAfterError) Unwrap() error { return e.err }
 
 // CodeError is the code of a handler's error that was given none.
-const CodeError = "error"
+const CodeError = content.NoCode
 
 // Classify turns the error of a handler into an outcome. What Fail, Permanent and RetryAfter say is found however they wrap
 // each other. Any other error is an interruption when the attempt's context, ctx, has ended, and else a plain failure, a

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace-go/millrace/expr"
 	"github.com/millrace-go/millrace/internal/clock"
+	"github.com/millrace-go/millrace/internal/engine/internal/content"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
@@ -76,7 +77,7 @@ func (a *Attempt) evaluate(m *memory) (*Outcome, error) {
 		if a.Input, err = a.Step.With.Eval(env, budget); err != nil {
 			return broken("with", err), nil
 		}
-		if e := refuse("input", a.Input, a.engine.cfg.MaxPayload); e != nil {
+		if e := content.Refuse("input", a.Input, a.engine.cfg.MaxPayload); e != nil {
 			return &Outcome{Err: e}, nil
 		}
 	}

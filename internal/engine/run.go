@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 )
 
 // signal wakes one loop. Raising it twice before it is heard is once.
@@ -58,7 +60,7 @@ const (
 
 func (e *Engine) loops() []loop {
 	all := []loop{
-		{signal: e.signals.claim, idle: e.nextClaim, poll: claimPoll, step: e.ClaimOnce},
+		{signal: e.signals.claim, idle: e.nextClaim, poll: supply.Poll, step: e.ClaimOnce},
 		{signal: e.signals.control, idle: asGiven, poll: controlPoll, gap: hintGap, step: quiet(e.ControlOnce)},
 		{signal: e.signals.timer, idle: e.nextTimer, poll: timerPoll, gap: hintGap / 10, step: e.FireOnce},
 		{signal: e.signals.inbox, idle: asGiven, poll: inboxPoll, gap: hintGap, step: e.DeliverOnce},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/millrace-go/millrace/internal/engine/internal/content"
+	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
@@ -35,13 +37,13 @@ func (e *Engine) SettleOnce(ctx context.Context) (int, error) {
 	if len(all) == 0 {
 		return len(flights), fault
 	}
-	return len(flights), errors.Join(fault, e.commit(ctx, all))
+	return len(flights), e.commit(ctx, all) // one run that could not be read is no reason to pause
 }
 
 // commit settles what was folded and takes in the answers.
 func (e *Engine) commit(ctx context.Context, all []*folding) error {
 	batch := make([]store.Settlement, len(all))
-	reserved := make([]*reservation, len(all))
+	reserved := make([]*supply.Reservation, len(all))
 	e.mu.Lock()
 	asked := e.clock.Now()
 	for i, s := range all {
@@ -59,7 +61,7 @@ func (e *Engine) commit(ctx context.Context, all []*folding) error {
 	var begun []*Attempt
 	e.mu.Lock()
 	for i, s := range all {
-		e.slots.giveBack(reserved[i])
+		e.slots.GiveBack(reserved[i])
 		if err != nil {
 			e.unknown(s, err, len(all) > 1)
 			continue
@@ -141,7 +143,7 @@ func (e *Engine) foresee(effects []machine.Effect) {
 			}
 		case machine.StartTask:
 			if x.Due > now && e.cfg.Handlers[x.Handler] != nil {
-				e.lanes.foresee(x.Due)
+				e.lanes.Foresee(x.Due)
 				e.signals.claim.raise()
 			}
 		}
@@ -161,7 +163,7 @@ func (e *Engine) refused(s *folding, why error) {
 			x.event.Facts = nil
 		}
 		x.event.Kind = machine.TaskFailed
-		x.event.Payload = encodeError(unstorable("outcome", why))
+		x.event.Payload = content.Encode(content.Unstorable("outcome", why))
 	default:
 		e.damaged(f, why)
 	}

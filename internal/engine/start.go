@@ -1,17 +1,14 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/millrace-go/millrace/internal/clock"
+	"github.com/millrace-go/millrace/internal/engine/internal/content"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
@@ -60,6 +57,7 @@ func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started,
 			items, starts, err = e.settleStarts(ctx, out, items, starts, got)
 		}
 		if len(starts) == 0 {
+			e.Hint()
 			break
 		}
 		if try == startTries {
@@ -147,13 +145,13 @@ func (e *Engine) prepareStart(ctx context.Context, r *StartRequest) (store.Start
 	if len(input) == 0 {
 		input = json.RawMessage("null")
 	}
-	if bad := refuse("input", input, e.cfg.MaxPayload); bad != nil {
+	if bad := content.Refuse("input", input, e.cfg.MaxPayload); bad != nil {
 		return store.Start{}, fmt.Errorf("start %s: %w", r.Workflow, bad)
 	}
 	if input, err = def.ValidateInput(input); err != nil {
 		return store.Start{}, fmt.Errorf("start %s: %w", r.Workflow, err)
 	}
-	if bad := refuse("input with its defaults", input, e.cfg.MaxPayload); bad != nil {
+	if bad := content.Refuse("input with its defaults", input, e.cfg.MaxPayload); bad != nil {
 		return store.Start{}, fmt.Errorf("start %s: %w", r.Workflow, bad)
 	}
 	e.mu.Lock()
@@ -163,7 +161,7 @@ func (e *Engine) prepareStart(ctx context.Context, r *StartRequest) (store.Start
 		ID: e.cfg.NewID(), Tenant: r.Tenant, Workflow: r.Workflow, Version: version, Key: r.Key, Home: r.Home,
 		MachineVersion: machine.Version, CreatedAt: now,
 	}, input)
-	s.KeyHash = keyHash(input)
+	s.KeyHash = content.Hash(input)
 	return s, err
 }
 
@@ -177,48 +175,6 @@ func (e *Engine) begin(ctx context.Context, def *workflow.Definition, h machine.
 	s.out.Run = s.memory.run
 	s.out.At = s.out.Run.At
 	return store.Start{Settlement: s.out}, nil
-}
-
-// keyHash is equal for inputs that are equal as JSON values: numbers by their exact text, without order of keys and white
-// space.
-func keyHash(input json.RawMessage) [32]byte {
-	d := json.NewDecoder(bytes.NewReader(input))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil { // it was found to be JSON before
-		return sha256.Sum256(input)
-	}
-	var b bytes.Buffer
-	canonical(&b, v)
-	return sha256.Sum256(b.Bytes())
-}
-
-func canonical(b *bytes.Buffer, v any) {
-	switch x := v.(type) {
-	case map[string]any:
-		b.WriteByte('{')
-		for _, k := range slices.Sorted(maps.Keys(x)) {
-			canonical(b, k)
-			b.WriteByte(':')
-			canonical(b, x[k])
-			b.WriteByte(',')
-		}
-		b.WriteByte('}')
-	case []any:
-		b.WriteByte('[')
-		for _, item := range x {
-			canonical(b, item)
-			b.WriteByte(',')
-		}
-		b.WriteByte(']')
-	case json.Number:
-		b.WriteString(x.String())
-	default: // text, true, false, null
-		text, err := json.Marshal(x)
-		if err == nil {
-			b.Write(text)
-		}
-	}
 }
 
 // Skew gives the estimated difference between the store's time and this process's.

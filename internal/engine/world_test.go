@@ -114,6 +114,13 @@ func (w *world) called(id, path string) int {
 	return w.calls[id+" "+path]
 }
 
+// begun says how often any handler was called.
+func (w *world) begun() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.seen)
+}
+
 // define registers a workflow.
 func (w *world) define(text string) {
 	w.t.Helper()
