@@ -29,8 +29,8 @@ func Model[S store.Store](t *testing.T, open func(t *testing.T) Harness, model f
 		if p.now, err = h.Store.Clock(p.ctx); err != nil {
 			rt.Fatal(err)
 		}
-		p.register(rt, store.Workflow{Tenant: tenant, Name: workflow})
-		p.register(rt, store.Workflow{Tenant: stranger, Name: workflow})
+		p.register(rt, store.Workflow{Tenant: tenant, Name: workflow, Doc: []byte(`{}`)})
+		p.register(rt, store.Workflow{Tenant: stranger, Name: workflow, Doc: []byte(`{}`)})
 		rt.Repeat(p.commands())
 		if err := errors.Join(h.Store.Close(), p.model.Close()); err != nil {
 			rt.Fatal(err)
