@@ -222,9 +222,20 @@ func TestWhatIsWantedIsChecked(t *testing.T) {
 		source string
 		want   Kind
 	}{
-		{"input.x", Bool}, {"input.x > 1", Bool}, {"true", Bool}, {"input.x ? true : 1", Bool}, {"input.x ?? false", Bool},
-		{"any([1], # > 0)", Bool}, {"input.x", Number}, {"2.0", Number}, {"4 / 2", Number}, {"len(input.x)", Number},
-		{"1..3", List}, {"input.x", List}, {"map(1..100000, #)", List}, {"sum(map(1..100000, #))", Number},
+		{"input.x", Bool},
+		{"input.x > 1", Bool},
+		{"true", Bool},
+		{"input.x ? true : 1", Bool},
+		{"input.x ?? false", Bool},
+		{"any([1], # > 0)", Bool},
+		{"input.x", Number},
+		{"2.0", Number},
+		{"4 / 2", Number},
+		{"len(input.x)", Number},
+		{"1..3", List},
+		{"input.x", List},
+		{"map(1..100000, #)", List},
+		{"sum(map(1..100000, #))", Number},
 	} {
 		if e := compileError(t, c.source, nil, c.want); e != nil {
 			t.Errorf("%s: %v", c.source, e)
@@ -261,8 +272,13 @@ func TestRefsAreTheLongestStaticPaths(t *testing.T) {
 			"steps.b.output.x + steps.a.output.y[0].z + steps.b.output.x",
 			[]Ref{{"steps", "a", "output", "y", "0", "z"}, {"steps", "b", "output", "x"}},
 			[]Ref{
-				{"steps"}, {"steps", "a"}, {"steps", "a", "output"}, {"steps", "a", "output", "y"},
-				{"steps", "a", "output", "y", "0"}, {"steps", "b"}, {"steps", "b", "output"},
+				{"steps"},
+				{"steps", "a"},
+				{"steps", "a", "output"},
+				{"steps", "a", "output", "y"},
+				{"steps", "a", "output", "y", "0"},
+				{"steps", "b"},
+				{"steps", "b", "output"},
 			},
 		},
 		{"steps.b.output?.x", []Ref{{"steps", "b", "output", "x"}}, []Ref{{"steps"}, {"steps", "b"}}},
@@ -356,10 +372,14 @@ func TestAnErrorReadsAsOneLine(t *testing.T) {
 			`expression "é + x" at character 5: unknown name x; write y`,
 		},
 		{Error{Source: "a\nb", Offset: -1, Pointer: "/a/0", Reason: "r"}, `expression "a\nb" in /a/0: r`},
-		{Error{Source: strings.Repeat("é", 100), Offset: 999, Reason: "r"},
-			`expression "` + strings.Repeat("é", 80) + `..." at character 101: r`},
-		{Error{Source: "x" + strings.Repeat("é", 100), Offset: 0, Reason: "r"},
-			`expression "x` + strings.Repeat("é", 79) + `..." at character 1: r`},
+		{
+			Error{Source: strings.Repeat("é", 100), Offset: 999, Reason: "r"},
+			`expression "` + strings.Repeat("é", 80) + `..." at character 101: r`,
+		},
+		{
+			Error{Source: "x" + strings.Repeat("é", 100), Offset: 0, Reason: "r"},
+			`expression "x` + strings.Repeat("é", 79) + `..." at character 1: r`,
+		},
 	} {
 		if diff := cmp.Diff(c.want, c.err.Error()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

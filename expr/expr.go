@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/millrace-go/millrace/expr/internal/eval"
 )
 
 // Source is the text of a program and the language it is written in. The zero Language means "expr".
@@ -56,34 +58,13 @@ const (
 // program reads it), a string, a bool, an int or nil; an inner node is an Env. Evaluation does not change it; results may
 // share the memory of its leaves, so nobody may change those afterwards. A member that an Env itself lacks is an error, not
 // null: it means that the caller did not provide what [Program.Refs] announced.
-type Env map[string]any
+type Env = eval.Env
 
 // Budget bounds one evaluation. The zero value means the defaults.
 type Budget struct {
 	Nodes int // steps of evaluation; default 1,000,000
 	Depth int // nesting of values that are read as a whole and of the program; default 128
 	Bytes int // size of the result as JSON, and of any text on the way to it; default 1 MiB
-}
-
-// The defaults of [Budget].
-const (
-	defaultNodes = 1_000_000
-	defaultDepth = 128
-	defaultBytes = 1 << 20
-)
-
-// orDefault gives the budget with the defaults filled in.
-func (b Budget) orDefault() Budget {
-	if b.Nodes <= 0 {
-		b.Nodes = defaultNodes
-	}
-	if b.Depth <= 0 {
-		b.Depth = defaultDepth
-	}
-	if b.Bytes <= 0 {
-		b.Bytes = defaultBytes
-	}
-	return b
 }
 
 // Error is a mistake in a program or its evaluation: which expression, where in it, why, and what to write instead. It

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/millrace-go/millrace/expr/internal/eval"
 )
 
 // fuzzBudget keeps one input short.
@@ -66,7 +68,7 @@ func FuzzCompile(f *testing.F) {
 			t.Fatalf("%q gives %s", source, first)
 		}
 		for _, want := range []Kind{Bool, Number, List} {
-			if err := p.as(newEvaluator(env, fuzzBudget), want); err != nil {
+			if err := p.as(eval.NewEvaluator(env, eval.Budget(fuzzBudget)), want); err != nil {
 				checkError(t, asError(err, source))
 			}
 		}

@@ -3,6 +3,8 @@ package expr
 import (
 	"slices"
 	"strings"
+
+	"github.com/millrace-go/millrace/expr/internal/eval"
 )
 
 // has tells whether a name is known as a member.
@@ -26,7 +28,7 @@ func (c *compiler) checkName(path Ref, ats []int, further bool) error {
 			return c.unknownName(names, path[:i+1], ats[i])
 		}
 		if child.Why != "" {
-			return failAt(ats[i], "%s cannot be used here", pathText(path[:i+1])).instead("%s", child.Why)
+			return eval.FailAt(ats[i], "%s cannot be used here", pathText(path[:i+1])).Instead("%s", child.Why)
 		}
 		if i == len(path)-1 && i > 0 && !further && len(child.Fields) > 0 && !child.Open {
 			if key := c.dashed(names, ats[i]); key != "" {
@@ -40,23 +42,23 @@ func (c *compiler) checkName(path Ref, ats []int, further bool) error {
 	}
 	at, name := ats[len(ats)-1], pathText(path)
 	if len(names.Fields) == 0 {
-		return failAt(at, "%s has no members", name)
+		return eval.FailAt(at, "%s has no members", name)
 	}
-	return failAt(at, "the members of %s must be written out", name).
-		instead("known are %s", shortList(sortedKeys(names.Fields)))
+	return eval.FailAt(at, "the members of %s must be written out", name).
+		Instead("known are %s", shortList(eval.SortedKeys(names.Fields)))
 }
 
 // unknownName is the fault of a name or member that is not known.
 func (c *compiler) unknownName(names *Names, path Ref, at int) error {
 	name, parent := path[len(path)-1], path[:len(path)-1]
-	known := sortedKeys(names.Fields)
+	known := eval.SortedKeys(names.Fields)
 	if len(parent) == 0 {
-		f := failAt(at, "unknown name %s", name)
+		f := eval.FailAt(at, "unknown name %s", name)
 		if remedy := spellings[foldName(name)]; remedy != "" {
-			return f.instead("write %s", remedy)
+			return f.Instead("write %s", remedy)
 		}
 		if name == "$env" {
-			return f.instead("write the name itself")
+			return f.Instead("write the name itself")
 		}
 		return suggest(f, name, nil, known)
 	}
@@ -64,9 +66,9 @@ func (c *compiler) unknownName(names *Names, path Ref, at int) error {
 		return c.subtracted(parent, key, at)
 	}
 	if len(known) == 0 {
-		return failAt(at, "%s has no members", pathText(parent))
+		return eval.FailAt(at, "%s has no members", pathText(parent))
 	}
-	return suggest(failAt(at, "%s has no member %s", pathText(parent), name), name, parent, known)
+	return suggest(eval.FailAt(at, "%s has no member %s", pathText(parent), name), name, parent, known)
 }
 
 // spellings translates constants of other languages.
@@ -76,12 +78,12 @@ var spellings = map[string]string{
 }
 
 // suggest adds the nearest known name, or all of them when none is near.
-func suggest(f *fault, name string, parent Ref, known []string) *fault {
+func suggest(f *eval.Fault, name string, parent Ref, known []string) *eval.Fault {
 	if near := nearest(name, known); near != "" {
-		return f.instead("write %s", pathText(append(slices.Clone(parent), near)))
+		return f.Instead("write %s", pathText(append(slices.Clone(parent), near)))
 	}
 	if len(known) > 0 {
-		return f.instead("known are %s", shortList(known))
+		return f.Instead("known are %s", shortList(known))
 	}
 	return f
 }
@@ -93,7 +95,7 @@ func (c *compiler) dashed(names *Names, at int) string {
 		if !strings.Contains(key, "-") || !strings.HasPrefix(c.text[at:], key) || len(key) <= len(found) {
 			continue
 		}
-		if rest := c.text[at+len(key):]; rest == "" || !isIdentifier("_"+rest[:1]) {
+		if rest := c.text[at+len(key):]; rest == "" || !eval.IsIdentifier("_"+rest[:1]) {
 			found = key
 		}
 	}
@@ -106,7 +108,7 @@ func (c *compiler) unread(err error) error {
 	if c.names == nil {
 		return err
 	}
-	for _, name := range sortedKeys(c.names.Fields) {
+	for _, name := range eval.SortedKeys(c.names.Fields) {
 		parent := c.names.Fields[name]
 		at := strings.Index(c.text, name+".")
 		if parent == nil || at < 0 {
@@ -125,10 +127,10 @@ func (c *compiler) subtracted(parent Ref, key string, at int) error {
 	whole := pathText(append(slices.Clone(parent), key))
 	rest := c.text[at+len(key):]
 	end := 0
-	for end < len(rest) && (rest[end] == '.' || isIdentifier("_"+rest[end:end+1])) {
+	for end < len(rest) && (rest[end] == '.' || eval.IsIdentifier("_"+rest[end:end+1])) {
 		end++
 	}
-	return failAt(at, "a dash behind a dot reads as a minus").instead("write %s%s", whole, rest[:end])
+	return eval.FailAt(at, "a dash behind a dot reads as a minus").Instead("write %s%s", whole, rest[:end])
 }
 
 // pathText writes a path as a program would.
@@ -136,7 +138,7 @@ func pathText(path Ref) string {
 	var b strings.Builder
 	b.WriteString(path[0])
 	for _, part := range path[1:] {
-		b.WriteString(memberText(part))
+		b.WriteString(eval.MemberText(part))
 	}
 	return b.String()
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
+
+	"github.com/millrace-go/millrace/expr/internal/eval"
 )
 
 const (
@@ -18,26 +20,26 @@ const (
 	// is counted as it is walked.
 	maxNodes = 10_000
 	// maxDepth is how deep a program may be nested.
-	maxDepth = defaultDepth
+	maxDepth = eval.DefaultDepth
 )
 
 // parse reads the text of a program with the library's parser.
 func parse(text string) (n ast.Node, err error) {
 	if len(text) > maxSource {
-		return nil, failAt(0, "the expression has more than %d bytes", maxSource)
+		return nil, eval.FailAt(0, "the expression has more than %d bytes", maxSource)
 	}
 	if !utf8.ValidString(text) {
-		return nil, failAt(0, "the expression is not UTF-8")
+		return nil, eval.FailAt(0, "the expression is not UTF-8")
 	}
 	if strings.TrimSpace(text) == "" {
-		return nil, failAt(0, "the expression is empty").instead("write a value or a name")
+		return nil, eval.FailAt(0, "the expression is empty").Instead("write a value or a name")
 	}
 	if at := strings.Index(text, "${"); at >= 0 && strings.TrimSpace(text[:at]) == "" {
-		return nil, failAt(at, "${ } is for texts; this place always holds an expression").instead("leave out ${ and }")
+		return nil, eval.FailAt(at, "${ } is for texts; this place always holds an expression").Instead("leave out ${ and }")
 	}
 	defer func() {
 		if recover() != nil {
-			n, err = nil, failAt(0, "the expression cannot be read")
+			n, err = nil, eval.FailAt(0, "the expression cannot be read")
 		}
 	}()
 	tree, err := parser.Parse(text)
@@ -48,31 +50,33 @@ func parse(text string) (n ast.Node, err error) {
 }
 
 // parseFault gives the fault of an error of the library's parser.
-func parseFault(text string, err error) *fault {
+func parseFault(text string, err error) *eval.Fault {
 	var e *file.Error
 	if !errors.As(err, &e) {
-		return failAt(0, "the expression cannot be read")
+		return eval.FailAt(0, "the expression cannot be read")
 	}
 	at := byteOffset(text, e.From)
-	f := failAt(at, "the expression cannot be read: %s", strings.ToLower(e.Message[:1])+e.Message[1:])
+	f := eval.FailAt(at, "the expression cannot be read: %s", strings.ToLower(e.Message[:1])+e.Message[1:])
 	switch {
 	case strings.Contains(e.Message, "maximum allowed nodes"):
 		return tooManyParts()
 	case strings.Contains(e.Message, "token EOF") || strings.Contains(e.Message, "unexpected end"):
-		f.at = len(text)
-		f.reason = "the expression ends too early"
+		f.At = len(text)
+		f.Reason = "the expression ends too early"
 	case strings.Contains(e.Message, `("=")`):
-		f.remedy = "write == to compare"
+		f.Remedy = "write == to compare"
 	case strings.Contains(e.Message, `("#")`):
-		f.remedy = "# stands for the item inside of map(), filter() and the like only"
+		f.Remedy = "# stands for the item inside of map(), filter() and the like only"
 	case strings.Contains(e.Message, "integer literal"):
-		f.reason = "the whole number leaves the 64 bits"
-		f.remedy = "write it with a fraction or an exponent to make it a double"
+		f.Reason = "the whole number leaves the 64 bits"
+		f.Remedy = "write it with a fraction or an exponent to make it a double"
 	}
 	return f
 }
 
-func tooManyParts() *fault { return failAt(0, "the expression has more than %d parts", maxNodes) }
+func tooManyParts() *eval.Fault {
+	return eval.FailAt(0, "the expression has more than %d parts", maxNodes)
+}
 
 // byteOffset gives the byte at which the n-th character starts.
 func byteOffset(s string, n int) int {

@@ -3,12 +3,14 @@ package expr
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/millrace-go/millrace/expr/internal/eval"
 )
 
 // Program is one compiled expression. It is immutable and safe for concurrent use.
 type Program struct {
 	source Source
-	root   node
+	root   eval.Node
 	refs   []Ref
 	needs  []Ref
 	depth  int
@@ -21,8 +23,8 @@ const constantNodes = 10_000
 // The error is an [*Error].
 func Compile(src Source, names *Names, want Kind) (*Program, error) {
 	if src.Language != "" && src.Language != "expr" {
-		return nil, failAt(unplaced, "unknown expression language %q", src.Language).
-			instead("leave language out, or write expr").in(src.Text)
+		f := eval.FailAt(eval.Unplaced, "unknown expression language %q", src.Language).Instead("leave language out, or write expr")
+		return nil, asError(f, src.Text)
 	}
 	p, err := compile(src, names, want)
 	if err != nil {
@@ -44,7 +46,7 @@ func compile(src Source, names *Names, want Kind) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k&want.wanted() == 0 {
+	if k&wanted(want) == 0 {
 		return nil, misses(root, want, k)
 	}
 	p := &Program{source: src, root: root, refs: found(c.refs), needs: found(c.needs), depth: c.deepest}
@@ -54,30 +56,43 @@ func compile(src Source, names *Names, want Kind) (*Program, error) {
 	return p, nil
 }
 
+// wanted gives the kinds that a program may give.
+func wanted(k Kind) eval.Kinds {
+	switch k {
+	case Bool:
+		return eval.IsBool
+	case Number:
+		return eval.IsNumeric
+	case List:
+		return eval.IsList
+	}
+	return eval.Unknown
+}
+
 // misses is the fault of a value that is not of the kind wanted.
-func misses(n node, want Kind, has kinds) *fault {
-	f := failAt(n.at(), "must give %s, not %s", want.wanted(), has)
+func misses(n eval.Node, want Kind, has eval.Kinds) *eval.Fault {
+	f := eval.FailAt(n.At(), "must give %s, not %s", wanted(want), has)
 	switch want {
 	case Bool:
-		f.instead("compare it with something, for example > 0 or != nil")
+		f.Instead("compare it with something, for example > 0 or != nil")
 	case List:
-		f.instead("write a list, or ?? [] behind a value that may be null")
+		f.Instead("write a list, or ?? [] behind a value that may be null")
 	}
 	return f
 }
 
 // checkConstant evaluates a program that names nothing, so that 1/0 is found when it is read.
 func (p *Program) checkConstant(want Kind) error {
-	e := newEvaluator(nil, Budget{Nodes: constantNodes})
+	e := eval.NewEvaluator(nil, eval.Budget{Nodes: constantNodes})
 	err := p.as(e, want)
-	if f, ok := err.(*fault); ok && f.limit { //nolint:errorlint // faults are never wrapped
+	if f, ok := err.(*eval.Fault); ok && f.Limit { //nolint:errorlint // faults are never wrapped
 		return nil
 	}
 	return err
 }
 
 // as evaluates the program for what is wanted of it.
-func (p *Program) as(e *evaluator, want Kind) (err error) {
+func (p *Program) as(e *eval.Evaluator, want Kind) (err error) {
 	switch want {
 	case Bool:
 		_, err = p.bool(e)
@@ -121,14 +136,14 @@ func (p *Program) List(env Env, b Budget) ([]json.RawMessage, error) {
 }
 
 // evaluate is one evaluation with what surrounds it.
-func evaluate[T any](p *Program, env Env, b Budget, f func(*evaluator) (T, error)) (v T, err error) {
+func evaluate[T any](p *Program, env Env, b Budget, f func(*eval.Evaluator) (T, error)) (v T, err error) {
 	defer func() {
 		if recover() != nil {
 			var none T
-			v, err = none, &Error{Source: p.source.Text, Offset: unplaced, Reason: "the expression cannot be evaluated"}
+			v, err = none, &Error{Source: p.source.Text, Offset: eval.Unplaced, Reason: "the expression cannot be evaluated"}
 		}
 	}()
-	v, err = f(newEvaluator(env, b))
+	v, err = f(eval.NewEvaluator(env, eval.Budget(b)))
 	if err != nil {
 		var none T
 		return none, asError(err, p.source.Text)
@@ -138,98 +153,98 @@ func evaluate[T any](p *Program, env Env, b Budget, f func(*evaluator) (T, error
 
 // asError turns a fault into the error that a caller sees.
 func asError(err error, source string) error {
-	if f, ok := err.(*fault); ok { //nolint:errorlint // faults are never wrapped
-		return f.in(source)
+	if f, ok := err.(*eval.Fault); ok { //nolint:errorlint // faults are never wrapped
+		return &Error{Source: source, Offset: min(f.At, len(source)), Reason: f.Reason, Remedy: f.Remedy}
 	}
 	return err
 }
 
 // placed gives a fault without a place that of the whole program.
 func (p *Program) placed(err error) error {
-	if f, ok := err.(*fault); ok && f.at == unplaced { //nolint:errorlint // faults are never wrapped
-		f.at = p.root.at()
+	if f, ok := err.(*eval.Fault); ok && f.At == eval.Unplaced { //nolint:errorlint // faults are never wrapped
+		f.At = p.root.At()
 	}
 	return err
 }
 
 // run evaluates the program.
-func (p *Program) run(e *evaluator) (any, error) {
-	if p.depth > e.budget.Depth {
-		return nil, p.placed(e.tooDeep())
+func (p *Program) run(e *eval.Evaluator) (any, error) {
+	if p.depth > e.Budget.Depth {
+		return nil, p.placed(e.TooDeep())
 	}
-	return e.run(p.root)
+	return e.Run(p.root)
 }
 
-func (p *Program) json(e *evaluator) (json.RawMessage, error) {
+func (p *Program) json(e *eval.Evaluator) (json.RawMessage, error) {
 	v, err := p.run(e)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := e.encode(v)
+	raw, err := e.Encode(v)
 	return raw, p.placed(err)
 }
 
-func (p *Program) text(e *evaluator) (string, error) {
+func (p *Program) text(e *eval.Evaluator) (string, error) {
 	v, err := p.run(e)
 	if err != nil {
 		return "", err
 	}
-	s, err := e.plain(v)
+	s, err := e.Plain(v)
 	return s, p.placed(err)
 }
 
-func (p *Program) bool(e *evaluator) (bool, error) {
+func (p *Program) bool(e *eval.Evaluator) (bool, error) {
 	v, err := p.run(e)
 	if err != nil {
 		return false, err
 	}
 	b, ok := v.(bool)
 	if !ok {
-		return false, misses(p.root, Bool, kindOf(v))
+		return false, misses(p.root, Bool, eval.KindOf(v))
 	}
 	return b, nil
 }
 
-func (p *Program) int(e *evaluator) (int, error) {
+func (p *Program) int(e *eval.Evaluator) (int, error) {
 	v, err := p.run(e)
 	if err != nil {
 		return 0, err
 	}
-	if kindOf(v) != isNumeric {
-		return 0, misses(p.root, Number, kindOf(v))
+	if eval.KindOf(v) != eval.IsNumeric {
+		return 0, misses(p.root, Number, eval.KindOf(v))
 	}
-	i, err := wholeArgument(v)
+	i, err := eval.WholeArgument(v)
 	if err != nil {
 		return 0, p.placed(err)
 	}
 	if i < 0 || i != int64(int(i)) {
-		return 0, failAt(p.root.at(), "must be a whole number of zero or more")
+		return 0, eval.FailAt(p.root.At(), "must be a whole number of zero or more")
 	}
 	return int(i), nil
 }
 
-func (p *Program) list(e *evaluator) ([]json.RawMessage, error) {
+func (p *Program) list(e *eval.Evaluator) ([]json.RawMessage, error) {
 	v, err := p.run(e)
 	if err != nil {
 		return nil, err
 	}
-	a, ok := v.(*array)
+	a, ok := v.(*eval.Array)
 	if !ok {
-		return nil, misses(p.root, List, kindOf(v))
+		return nil, misses(p.root, List, eval.KindOf(v))
 	}
-	items, err := e.items(a)
+	items, err := e.Items(a)
 	if err != nil {
 		return nil, p.placed(err)
 	}
 	out := make([]json.RawMessage, len(items))
 	size := 0
 	for i, item := range items {
-		raw, err := e.encode(item)
+		raw, err := e.Encode(item)
 		if err != nil {
 			return nil, p.placed(err)
 		}
-		if size += len(raw); size > e.budget.Bytes {
-			return nil, p.placed(e.tooLarge())
+		if size += len(raw); size > e.Budget.Bytes {
+			return nil, p.placed(e.TooLarge())
 		}
 		out[i] = slices.Clip(raw)
 	}

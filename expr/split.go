@@ -1,6 +1,10 @@
 package expr
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/millrace-go/millrace/expr/internal/eval"
+)
 
 // piece is a part of a text: literal, or an expression.
 type piece struct {
@@ -33,7 +37,7 @@ func split(s string) ([]piece, error) {
 			start := i + len("${")
 			end, ok := expressionEnd(s, start)
 			if !ok {
-				return nil, failAt(i, "${ has no end").instead("close it with }, or write $${ for a plain ${")
+				return nil, eval.FailAt(i, "${ has no end").Instead("close it with }, or write $${ for a plain ${")
 			}
 			if literal.Len() > 0 {
 				pieces = append(pieces, piece{literal: literal.String()})

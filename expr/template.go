@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/millrace-go/millrace/expr/internal/eval"
 )
 
 // Template is a JSON value whose texts may hold ${ expressions }. It is immutable and safe for concurrent use.
@@ -32,14 +34,14 @@ type templateText struct {
 // The error is an [*Error] whose Pointer names the text in raw and whose Offset is the place in that text.
 func CompileTemplate(raw json.RawMessage, names *Names) (*Template, error) {
 	if !json.Valid(raw) || !utf8.Valid(raw) {
-		return nil, &Error{Offset: unplaced, Reason: "the template is not valid JSON"}
+		return nil, &Error{Offset: eval.Unplaced, Reason: "the template is not valid JSON"}
 	}
 	c := templateCompiler{names: names, refs: make(map[string]Ref), needs: make(map[string]Ref)}
-	if err := c.value(trim(raw), "", 1); err != nil {
+	if err := c.value(eval.Trim(raw), "", 1); err != nil {
 		return nil, err
 	}
 	c.flush()
-	if len(c.parts) == 1 && string(c.parts[0].raw) == string(trim(raw)) {
+	if len(c.parts) == 1 && string(c.parts[0].raw) == string(eval.Trim(raw)) {
 		c.parts[0].raw = raw
 	}
 	return &Template{raw: raw, parts: c.parts, refs: found(c.refs), needs: found(c.needs)}, nil
@@ -64,9 +66,9 @@ func (c *templateCompiler) flush() {
 
 // value compiles the value that raw is.
 func (c *templateCompiler) value(raw []byte, pointer string, depth int) error {
-	if depth > defaultDepth {
-		return &Error{Offset: unplaced, Pointer: pointer, Reason: "the template is nested deeper than " +
-			strconv.Itoa(defaultDepth) + " levels"}
+	if depth > eval.DefaultDepth {
+		return &Error{Offset: eval.Unplaced, Pointer: pointer, Reason: "the template is nested deeper than " +
+			strconv.Itoa(eval.DefaultDepth) + " levels"}
 	}
 	switch raw[0] {
 	case '"':
@@ -90,12 +92,12 @@ func (c *templateCompiler) container(raw []byte, pointer string, depth int) erro
 		}
 	}
 	if raw[0] == '[' {
-		eachItem(raw, func(start, end int) {
+		eval.EachItem(raw, func(start, end int) {
 			visit(strconv.Itoa(index), start, end)
 			index++
 		})
 	} else {
-		eachMember(raw, func(key, keyEnd, start, end int) {
+		eval.EachMember(raw, func(key, keyEnd, start, end int) {
 			name, err := c.key(raw[key:keyEnd], pointer)
 			if err != nil && bad == nil {
 				bad = err
@@ -114,7 +116,7 @@ var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 func (c *templateCompiler) key(raw []byte, pointer string) (string, error) {
 	var key string
 	if err := json.Unmarshal(raw, &key); err != nil {
-		return "", &Error{Offset: unplaced, Pointer: pointer, Reason: "a key cannot be read"}
+		return "", &Error{Offset: eval.Unplaced, Pointer: pointer, Reason: "a key cannot be read"}
 	}
 	name := pointerEscapes.Replace(key)
 	if at := strings.Index(key, "${"); at >= 0 {
@@ -133,15 +135,15 @@ func (c *templateCompiler) text(raw []byte, pointer string) error {
 		c.raw = append(c.raw, raw...)
 		return nil
 	}
-	if _, ok := unquote(raw); !ok {
-		return asTemplateError(badText(), s, pointer, 0)
+	if _, ok := eval.Unquote(raw); !ok {
+		return asTemplateError(eval.BadText(), s, pointer, 0)
 	}
 	pieces, err := split(s)
 	if err != nil {
 		return asTemplateError(err, s, pointer, 0)
 	}
 	if len(pieces) == 1 && !pieces[0].isExpr {
-		c.raw = appendQuoted(c.raw, pieces[0].literal)
+		c.raw = eval.AppendQuoted(c.raw, pieces[0].literal)
 		return nil
 	}
 	for i := range pieces {
@@ -166,14 +168,13 @@ func (c *templateCompiler) text(raw []byte, pointer string) error {
 
 // asTemplateError turns a fault in an expression that starts at a place of a text into the error that a caller sees.
 func asTemplateError(err error, source, pointer string, at int) error {
-	f, ok := err.(*fault) //nolint:errorlint // faults are never wrapped
+	f, ok := err.(*eval.Fault) //nolint:errorlint // faults are never wrapped
 	if !ok {
 		return err
 	}
-	e := f.in(source)
-	e.Pointer = pointer
-	if f.at >= 0 {
-		e.Offset = min(f.at+at, len(source))
+	e := &Error{Source: source, Offset: f.At, Pointer: pointer, Reason: f.Reason, Remedy: f.Remedy}
+	if f.At >= 0 {
+		e.Offset = min(f.At+at, len(source))
 	}
 	return e
 }
@@ -202,7 +203,7 @@ func (t *Template) Static() (json.RawMessage, bool) {
 // it. The budget is for the whole. The caller does not change the result, which may share memory with the environment. The
 // error is an [*Error].
 func (t *Template) Eval(env Env, b Budget) (json.RawMessage, error) {
-	e := newEvaluator(env, b)
+	e := eval.NewEvaluator(env, eval.Budget(b))
 	if len(t.parts) == 1 {
 		return t.parts[0].json(e)
 	}
@@ -212,7 +213,7 @@ func (t *Template) Eval(env Env, b Budget) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(out)+len(raw) > e.budget.Bytes {
+		if len(out)+len(raw) > e.Budget.Bytes {
 			return nil, t.parts[i].tooLarge(e)
 		}
 		out = append(out, raw...)
@@ -223,7 +224,7 @@ func (t *Template) Eval(env Env, b Budget) (json.RawMessage, error) {
 // Text gives the value as text, for places that hold text only: a text as it is, a number or a boolean as its exact text,
 // null as nothing, an object or a list as JSON. The error is an [*Error].
 func (t *Template) Text(env Env, b Budget) (string, error) {
-	e := newEvaluator(env, b)
+	e := eval.NewEvaluator(env, eval.Budget(b))
 	if len(t.parts) == 1 && t.parts[0].text != nil {
 		return t.parts[0].text.plain(e)
 	}
@@ -231,18 +232,18 @@ func (t *Template) Text(env Env, b Budget) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	v, err := fromJSON(raw)
+	v, err := eval.FromJSON(raw)
 	if err != nil {
 		return "", asError(err, "")
 	}
-	s, err := e.plain(v)
+	s, err := e.Plain(v)
 	return s, asError(err, "")
 }
 
 // json gives a part as JSON.
-func (p *part) json(e *evaluator) ([]byte, error) {
+func (p *part) json(e *eval.Evaluator) ([]byte, error) {
 	if p.text == nil {
-		if len(p.raw) > e.budget.Bytes {
+		if len(p.raw) > e.Budget.Bytes {
 			return nil, p.tooLarge(e)
 		}
 		return p.raw, nil
@@ -251,26 +252,26 @@ func (p *part) json(e *evaluator) ([]byte, error) {
 }
 
 // tooLarge is the error of a template whose result outgrows the budget at this part.
-func (p *part) tooLarge(e *evaluator) error {
+func (p *part) tooLarge(e *eval.Evaluator) error {
 	if p.text == nil {
-		return e.tooLarge().in("")
+		return asError(e.TooLarge(), "")
 	}
-	return asTemplateError(e.tooLarge(), p.text.source, p.text.pointer, 0)
+	return asTemplateError(e.TooLarge(), p.text.source, p.text.pointer, 0)
 }
 
-func (t *templateText) json(e *evaluator) ([]byte, error) {
+func (t *templateText) json(e *eval.Evaluator) ([]byte, error) {
 	if len(t.pieces) > 1 {
 		s, err := t.plain(e)
 		if err != nil {
 			return nil, err
 		}
-		return appendQuoted(make([]byte, 0, len(s)+2), s), nil
+		return eval.AppendQuoted(make([]byte, 0, len(s)+2), s), nil
 	}
 	return evaluatePiece(e, t, &t.pieces[0], t.pieces[0].program.json)
 }
 
 // plain joins the pieces as text.
-func (t *templateText) plain(e *evaluator) (string, error) {
+func (t *templateText) plain(e *eval.Evaluator) (string, error) {
 	if len(t.pieces) == 1 {
 		return evaluatePiece(e, t, &t.pieces[0], t.pieces[0].program.text)
 	}
@@ -284,8 +285,8 @@ func (t *templateText) plain(e *evaluator) (string, error) {
 				return "", err
 			}
 		}
-		if out.Len()+len(s) > e.budget.Bytes {
-			return "", asTemplateError(e.tooLarge(), t.source, t.pointer, p.at)
+		if out.Len()+len(s) > e.Budget.Bytes {
+			return "", asTemplateError(e.TooLarge(), t.source, t.pointer, p.at)
 		}
 		out.WriteString(s)
 	}
@@ -293,7 +294,7 @@ func (t *templateText) plain(e *evaluator) (string, error) {
 }
 
 // evaluatePiece evaluates one expression of a text.
-func evaluatePiece[T any](e *evaluator, t *templateText, p *piece, f func(*evaluator) (T, error)) (v T, err error) {
+func evaluatePiece[T any](e *eval.Evaluator, t *templateText, p *piece, f func(*eval.Evaluator) (T, error)) (v T, err error) {
 	defer func() {
 		if recover() != nil {
 			var none T

@@ -26,8 +26,10 @@ func TestTemplatesKeepOrderAndTypes(t *testing.T) {
 		{`"${ input.half }"`, `"\ud800"`},
 		{`" ${ input.total }"`, `" 1.10"`},
 		{`"a ${ input.total } b ${ input.yes } c${ input.none }d ${ input.words }"`, `"a 1.10 b true cd [\"x\", \"y\", \"x\"]"`},
-		{`{"z": "${ n }", "a": [1.50, "x", null, "${ s }", {"q": "${ t }"}], "m": "${ input.empty }"}`,
-			`{"z": 7, "a": [1.50, "x", null, "héllo", {"q": true}], "m": {}}`},
+		{
+			`{"z": "${ n }", "a": [1.50, "x", null, "${ s }", {"q": "${ t }"}], "m": "${ input.empty }"}`,
+			`{"z": 7, "a": [1.50, "x", null, "héllo", {"q": true}], "m": {}}`,
+		},
 		{`[ ]`, `[ ]`},
 		{` {"a":"x"} `, ` {"a":"x"} `},
 		{`"$${ x }"`, `"${ x }"`},

@@ -5,12 +5,18 @@ package tidy
 func Millrace() House {
 	core := []string{"store", "machine", "workflow", "expr"}
 	adapters := []string{"store/memory", "store/sqlite", "store/faulty", "store/storetest", "runner/command"}
+	workflowRooms := []string{"workflow/internal/document", "workflow/internal/flow", "workflow/internal/format", "workflow/internal/input"}
 	return House{
 		Module: "github.com/millrace-go/millrace",
 		Limits: Limits{Func: 60, File: 500, Package: 3000, Interface: 10, P90: 30},
 		Rooms: []Room{
-			{Path: "expr", Pure: true},
-			{Path: "workflow", Pure: true, Uses: []string{"expr"}},
+			{Path: "expr", Pure: true, Uses: []string{"expr/internal/eval"}},
+			{Path: "expr/internal/eval", Pure: true, Tests: []string{"expr"}},
+			{Path: "workflow/internal/document", Pure: true},
+			{Path: "workflow/internal/flow", Pure: true},
+			{Path: "workflow/internal/format", Pure: true, Uses: []string{"workflow/internal/document"}}, // its tables check documents
+			{Path: "workflow/internal/input", Pure: true, Uses: []string{"workflow/internal/document"}},  // schemas are parts of documents
+			{Path: "workflow", Pure: true, Uses: append([]string{"expr"}, workflowRooms...)},
 			{Path: "machine", Pure: true, Short: true, Uses: []string{"workflow", "expr"}},
 
 			{Path: "store", Uses: []string{"machine"}},

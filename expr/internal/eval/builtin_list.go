@@ -1,4 +1,4 @@
-package expr
+package eval
 
 import (
 	"slices"
@@ -6,37 +6,37 @@ import (
 )
 
 // listFunctions work on lists as a whole.
-var listFunctions = map[string]builtin{
-	"first":   {[]argument{aList}, 1, 1, unknown, edge(func(items []any) any { return items[0] })},
-	"last":    {[]argument{aList}, 1, 1, unknown, edge(func(items []any) any { return items[len(items)-1] })},
-	"take":    {[]argument{aList, aWhole}, 2, 2, isList, take},
-	"reverse": {[]argument{aList}, 1, 1, isList, reverse},
-	"uniq":    {[]argument{aList}, 1, 1, isList, uniq},
-	"concat":  {[]argument{aList}, 1, 1 << 20, isList, concat},
-	"flatten": {[]argument{aList}, 1, 1, isList, flatten},
-	"sort":    {[]argument{aList, aText}, 1, 2, isList, sortList},
+var listFunctions = map[string]Builtin{
+	"first":   {[]argument{aList}, 1, 1, Unknown, edge(func(items []any) any { return items[0] })},
+	"last":    {[]argument{aList}, 1, 1, Unknown, edge(func(items []any) any { return items[len(items)-1] })},
+	"take":    {[]argument{aList, aWhole}, 2, 2, IsList, take},
+	"reverse": {[]argument{aList}, 1, 1, IsList, reverse},
+	"uniq":    {[]argument{aList}, 1, 1, IsList, uniq},
+	"concat":  {[]argument{aList}, 1, 1 << 20, IsList, concat},
+	"flatten": {[]argument{aList}, 1, 1, IsList, flatten},
+	"sort":    {[]argument{aList, aText}, 1, 2, IsList, sortList},
 }
 
 // objectFunctions work on objects. What follows the members of an object follows the order of their keys.
-var objectFunctions = map[string]builtin{
-	"keys":   {[]argument{anObject}, 1, 1, isList, eachKey(func(key string, _ any) any { return key })},
-	"values": {[]argument{anObject}, 1, 1, isList, eachKey(func(_ string, v any) any { return v })},
-	"toPairs": {[]argument{anObject}, 1, 1, isList, eachKey(func(key string, v any) any {
+var objectFunctions = map[string]Builtin{
+	"keys":   {[]argument{anObject}, 1, 1, IsList, eachKey(func(key string, _ any) any { return key })},
+	"values": {[]argument{anObject}, 1, 1, IsList, eachKey(func(_ string, v any) any { return v })},
+	"toPairs": {[]argument{anObject}, 1, 1, IsList, eachKey(func(key string, v any) any {
 		return newArray([]any{key, v})
 	})},
-	"fromPairs": {[]argument{aList}, 1, 1, isObject, fromPairs},
+	"fromPairs": {[]argument{aList}, 1, 1, IsObject, fromPairs},
 }
 
 // valueFunctions work on any value.
-var valueFunctions = map[string]builtin{
-	"len":    {[]argument{aContainer}, 1, 1, isNumeric, length},
-	"type":   {[]argument{anything}, 1, 1, isText, typeName},
-	"string": {[]argument{anything}, 1, 1, isText, func(e *evaluator, args []any) (any, error) { return e.plain(args[0]) }},
-	"get":    {[]argument{anything}, 2, 2, unknown, get},
+var valueFunctions = map[string]Builtin{
+	"len":    {[]argument{aContainer}, 1, 1, IsNumeric, length},
+	"type":   {[]argument{anything}, 1, 1, IsText, typeName},
+	"string": {[]argument{anything}, 1, 1, IsText, func(e *Evaluator, args []any) (any, error) { return e.Plain(args[0]) }},
+	"get":    {[]argument{anything}, 2, 2, Unknown, get},
 }
 
-func edge(f func(items []any) any) func(*evaluator, []any) (any, error) {
-	return func(_ *evaluator, args []any) (any, error) {
+func edge(f func(items []any) any) func(*Evaluator, []any) (any, error) {
+	return func(_ *Evaluator, args []any) (any, error) {
 		items := args[0].([]any)
 		if len(items) == 0 {
 			return nil, nil
@@ -45,7 +45,7 @@ func edge(f func(items []any) any) func(*evaluator, []any) (any, error) {
 	}
 }
 
-func take(_ *evaluator, args []any) (any, error) {
+func take(_ *Evaluator, args []any) (any, error) {
 	items, n := args[0].([]any), args[1].(int64)
 	if n < 0 {
 		return nil, failf("the count is negative")
@@ -54,14 +54,14 @@ func take(_ *evaluator, args []any) (any, error) {
 	return newArray(items[:n:n]), nil
 }
 
-func reverse(e *evaluator, args []any) (any, error) {
+func reverse(e *Evaluator, args []any) (any, error) {
 	items := slices.Clone(args[0].([]any))
 	slices.Reverse(items)
 	return newArray(items), e.charge(len(items))
 }
 
 // uniq keeps the first of equal items.
-func uniq(e *evaluator, args []any) (any, error) {
+func uniq(e *Evaluator, args []any) (any, error) {
 	seen := make(map[string]bool)
 	var out []any
 	for _, item := range args[0].([]any) {
@@ -77,7 +77,7 @@ func uniq(e *evaluator, args []any) (any, error) {
 	return newArray(out), nil
 }
 
-func concat(e *evaluator, args []any) (any, error) {
+func concat(e *Evaluator, args []any) (any, error) {
 	var out []any
 	for _, arg := range args {
 		items := arg.([]any)
@@ -89,25 +89,25 @@ func concat(e *evaluator, args []any) (any, error) {
 	return newArray(out), nil
 }
 
-func flatten(e *evaluator, args []any) (any, error) {
+func flatten(e *Evaluator, args []any) (any, error) {
 	out, err := e.flat(nil, args[0].([]any), 1)
 	return newArray(out), err
 }
 
-func (e *evaluator) flat(dst, items []any, depth int) ([]any, error) {
-	if depth > e.budget.Depth {
-		return nil, e.tooDeep()
+func (e *Evaluator) flat(dst, items []any, depth int) ([]any, error) {
+	if depth > e.Budget.Depth {
+		return nil, e.TooDeep()
 	}
 	for _, v := range items {
 		if err := e.charge(1); err != nil {
 			return nil, err
 		}
-		a, ok := v.(*array)
+		a, ok := v.(*Array)
 		if !ok {
 			dst = append(dst, v)
 			continue
 		}
-		inner, err := e.items(a)
+		inner, err := e.Items(a)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (e *evaluator) flat(dst, items []any, depth int) ([]any, error) {
 	return dst, nil
 }
 
-func sortList(e *evaluator, args []any) (any, error) {
+func sortList(e *Evaluator, args []any) (any, error) {
 	order := "asc"
 	if len(args) == 2 {
 		order = args[1].(string)
@@ -128,7 +128,7 @@ func sortList(e *evaluator, args []any) (any, error) {
 }
 
 // sorted gives the items in the order of their keys; equal ones stay as they stood.
-func (e *evaluator) sorted(items, by []any, order string) (any, error) {
+func (e *Evaluator) sorted(items, by []any, order string) (any, error) {
 	if order != "asc" && order != "desc" {
 		return nil, failf("the order must be \"asc\" or \"desc\"")
 	}
@@ -161,8 +161,8 @@ func (e *evaluator) sorted(items, by []any, order string) (any, error) {
 	return newArray(out), nil
 }
 
-func eachKey(f func(key string, v any) any) func(*evaluator, []any) (any, error) {
-	return func(e *evaluator, args []any) (any, error) {
+func eachKey(f func(key string, v any) any) func(*Evaluator, []any) (any, error) {
+	return func(e *Evaluator, args []any) (any, error) {
 		o := args[0].(*object)
 		if err := e.charge(2 * len(o.keys)); err != nil {
 			return nil, err
@@ -175,14 +175,14 @@ func eachKey(f func(key string, v any) any) func(*evaluator, []any) (any, error)
 	}
 }
 
-func fromPairs(e *evaluator, args []any) (any, error) {
+func fromPairs(e *Evaluator, args []any) (any, error) {
 	o := newObject(4)
 	for i, item := range args[0].([]any) {
-		a, ok := item.(*array)
+		a, ok := item.(*Array)
 		if !ok {
-			return nil, failf("item %d is %s, not a pair", i, kindOf(item))
+			return nil, failf("item %d is %s, not a pair", i, KindOf(item))
 		}
-		pair, err := e.items(a)
+		pair, err := e.Items(a)
 		if err != nil {
 			return nil, err
 		}
@@ -202,22 +202,22 @@ func fromPairs(e *evaluator, args []any) (any, error) {
 }
 
 // memberKey gives the key that a computed value makes: a text as it is, a number or a boolean as its text.
-func (e *evaluator) memberKey(v any) (string, error) {
+func (e *Evaluator) memberKey(v any) (string, error) {
 	if n, ok, err := numberOf(v); ok && err == nil {
-		return string(appendNumber(nil, n.value())), nil
+		return string(AppendNumber(nil, n.value())), nil
 	}
-	switch kindOf(v) {
-	case isText, isBool, isNumeric:
-		return e.plain(v)
+	switch KindOf(v) {
+	case IsText, IsBool, IsNumeric:
+		return e.Plain(v)
 	}
-	return "", failf("%s cannot be a key", kindOf(v)).instead("convert with string()")
+	return "", failf("%s cannot be a key", KindOf(v)).Instead("convert with string()")
 }
 
 // length counts characters, items or members.
-func length(e *evaluator, args []any) (any, error) {
+func length(e *Evaluator, args []any) (any, error) {
 	switch v := args[0].(type) {
-	case *array:
-		items, err := e.items(v)
+	case *Array:
+		items, err := e.Items(v)
 		return int64(len(items)), err
 	case *object:
 		err := e.members(v)
@@ -231,7 +231,7 @@ func length(e *evaluator, args []any) (any, error) {
 }
 
 // typeName gives the name that the language has for the kind of a value.
-func typeName(_ *evaluator, args []any) (any, error) {
+func typeName(_ *Evaluator, args []any) (any, error) {
 	switch v := args[0].(type) {
 	case int64:
 		return "int", nil
@@ -240,20 +240,20 @@ func typeName(_ *evaluator, args []any) (any, error) {
 			return "int", nil
 		}
 	}
-	names := map[kinds]string{
-		isNull: "nil", isBool: "bool", isNumeric: "float", isText: "string", isList: "array", isObject: "map",
+	names := map[Kinds]string{
+		IsNull: "nil", IsBool: "bool", IsNumeric: "float", IsText: "string", IsList: "array", IsObject: "map",
 	}
-	return names[kindOf(args[0])], nil
+	return names[KindOf(args[0])], nil
 }
 
 // get reads a member or an item and gives null where there is none.
-func get(e *evaluator, args []any) (any, error) {
+func get(e *Evaluator, args []any) (any, error) {
 	switch args[0].(type) {
 	case nil:
 		return nil, nil
-	case *object, *array, string, quoted:
-		c := chain{steps: []step{{kind: byValue, expr: &constant{value: args[1]}}}, safe: true}
+	case *object, *Array, string, quoted:
+		c := Chain{Steps: []Step{{Kind: ByValue, Expr: &Constant{Value: args[1]}}}, Safe: true}
 		return c.take(e, args[0], 0)
 	}
-	return nil, failf("%s has no members", kindOf(args[0]))
+	return nil, failf("%s has no members", KindOf(args[0]))
 }

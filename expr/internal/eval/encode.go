@@ -1,4 +1,4 @@
-package expr
+package eval
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 
 // encoder writes values as JSON, bounded by the budget of its evaluation.
 type encoder struct {
-	e   *evaluator
+	e   *Evaluator
 	dst []byte
 	// sorted writes members in order of their keys and reads everything, so that equal values give equal text but for the
 	// spelling of numbers and texts.
@@ -16,11 +16,11 @@ type encoder struct {
 	canonical bool
 }
 
-// encode gives a value as JSON, as it was written where it comes from JSON.
-func (e *evaluator) encode(v any) ([]byte, error) {
+// Encode gives a value as JSON, as it was written where it comes from JSON.
+func (e *Evaluator) Encode(v any) ([]byte, error) {
 	if raw := written(v); raw != nil {
-		if len(raw) > e.budget.Bytes {
-			return nil, e.tooLarge()
+		if len(raw) > e.Budget.Bytes {
+			return nil, e.TooLarge()
 		}
 		return raw, nil
 	}
@@ -36,7 +36,7 @@ func written(v any) []byte {
 		return v
 	case quoted:
 		return v
-	case *array:
+	case *Array:
 		return v.raw
 	case *object:
 		return v.raw
@@ -45,7 +45,7 @@ func written(v any) []byte {
 }
 
 // canonicalText gives a text that is the same for equal values and no others.
-func (e *evaluator) canonicalText(v any) (string, error) {
+func (e *Evaluator) canonicalText(v any) (string, error) {
 	w := encoder{e: e, sorted: true, canonical: true}
 	err := w.value(v, 1)
 	return string(w.dst), err
@@ -53,18 +53,18 @@ func (e *evaluator) canonicalText(v any) (string, error) {
 
 // grow pays for n more bytes.
 func (w *encoder) grow(n int) error {
-	if len(w.dst)+n > w.e.budget.Bytes {
-		return w.e.tooLarge()
+	if len(w.dst)+n > w.e.Budget.Bytes {
+		return w.e.TooLarge()
 	}
 	return w.e.charge(1 + n/textUnit)
 }
 
 func (w *encoder) value(v any, depth int) error {
-	if depth > w.e.budget.Depth {
-		return w.e.tooDeep()
+	if depth > w.e.Budget.Depth {
+		return w.e.TooDeep()
 	}
 	switch v := v.(type) {
-	case *array:
+	case *Array:
 		return w.array(v, depth)
 	case *object:
 		return w.object(v, depth)
@@ -110,7 +110,7 @@ func (w *encoder) number(v any) error {
 	if i, ok := n.asInt64(); ok && w.canonical {
 		return w.put(strconv.FormatInt(i, 10))
 	}
-	return w.raw(appendNumber(nil, n.value()))
+	return w.raw(AppendNumber(nil, n.value()))
 }
 
 func (w *encoder) text(v any) error {
@@ -124,15 +124,15 @@ func (w *encoder) text(v any) error {
 	if err := w.grow(len(s) + 2); err != nil {
 		return err
 	}
-	w.dst = appendQuoted(w.dst, s)
+	w.dst = AppendQuoted(w.dst, s)
 	return nil
 }
 
-func (w *encoder) array(a *array, depth int) error {
+func (w *encoder) array(a *Array, depth int) error {
 	if a.raw != nil && !w.sorted {
 		return w.raw(a.raw)
 	}
-	items, err := w.e.items(a)
+	items, err := w.e.Items(a)
 	if err != nil {
 		return err
 	}
@@ -176,18 +176,18 @@ func (w *encoder) object(o *object, depth int) error {
 }
 
 // equal compares by value: numbers as numbers, objects without the order of their members.
-func (e *evaluator) equal(a, b any) (bool, error) {
-	if kindOf(a) != kindOf(b) {
+func (e *Evaluator) equal(a, b any) (bool, error) {
+	if KindOf(a) != KindOf(b) {
 		return false, nil
 	}
-	switch kindOf(a) {
-	case isNumeric:
+	switch KindOf(a) {
+	case IsNumeric:
 		return equalNumbers(a, b)
-	case isText:
+	case IsText:
 		return e.equalTexts(a, b)
-	case isBool:
+	case IsBool:
 		return a == b, nil
-	case isNull:
+	case IsNull:
 		return true, nil
 	}
 	s, err := e.canonicalText(a)
@@ -214,7 +214,7 @@ func equalNumbers(a, b any) (bool, error) {
 	return n.compare(m) == 0, nil
 }
 
-func (e *evaluator) equalTexts(a, b any) (bool, error) {
+func (e *Evaluator) equalTexts(a, b any) (bool, error) {
 	s, _, err := text(a)
 	if err != nil {
 		return false, err
@@ -226,8 +226,8 @@ func (e *evaluator) equalTexts(a, b any) (bool, error) {
 	return s == t, e.charge((len(s) + len(t)) / textUnit)
 }
 
-// plain gives a value as text: a text itself, a number with its exact text, null as nothing, the rest as JSON.
-func (e *evaluator) plain(v any) (string, error) {
+// Plain gives a value as text: a text itself, a number with its exact text, null as nothing, the rest as JSON.
+func (e *Evaluator) Plain(v any) (string, error) {
 	if v == nil {
 		return "", nil
 	}
@@ -238,6 +238,6 @@ func (e *evaluator) plain(v any) (string, error) {
 	if ok {
 		return s, e.chargeText(len(s))
 	}
-	raw, err := e.encode(v)
+	raw, err := e.Encode(v)
 	return string(raw), err
 }

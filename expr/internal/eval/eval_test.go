@@ -1,4 +1,4 @@
-package expr
+package eval_test
 
 import (
 	"encoding/json"
@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace-go/millrace/expr"
 )
 
 // testEnv is the environment of the table tests.
-func testEnv() Env {
-	return Env{
+func testEnv() expr.Env {
+	return expr.Env{
 		"input": json.RawMessage(`{
 			"total": 1.10, "count": 3, "huge": 1e999999999, "big": 12345678901234567890, "max": 9223372036854775807,
 			"name": "Ann", "esc": "caf\u00e9 \"x\"", "half": "\ud800", "none": null, "yes": true, "empty": {}, "list": [],
@@ -24,21 +26,21 @@ func testEnv() Env {
 		"t":     true,
 		"null":  nil,
 		"void":  json.RawMessage(nil),
-		"steps": Env{"b": Env{"output": json.RawMessage(`{"x": 1.50}`), "status": "succeeded"}, "a": Env{"output": nil}},
+		"steps": expr.Env{"b": expr.Env{"output": json.RawMessage(`{"x": 1.50}`), "status": "succeeded"}, "a": expr.Env{"output": nil}},
 	}
 }
 
 // evalText compiles and evaluates, and gives the JSON or the error's reason.
-func evalText(t *testing.T, source string) (string, *Error) {
+func evalText(t *testing.T, source string) (string, *expr.Error) {
 	t.Helper()
-	p, err := Compile(Source{Text: source}, nil, Any)
+	p, err := expr.Compile(expr.Source{Text: source}, nil, expr.Any)
 	if err == nil {
 		var raw json.RawMessage
-		if raw, err = p.Eval(testEnv(), Budget{}); err == nil {
+		if raw, err = p.Eval(testEnv(), expr.Budget{}); err == nil {
 			return string(raw), nil
 		}
 	}
-	var e *Error
+	var e *expr.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("%s: error %v is no *Error", source, err)
 	}

@@ -1,4 +1,4 @@
-package expr
+package eval
 
 import (
 	"encoding/json"
@@ -14,8 +14,8 @@ type (
 	quoted  []byte
 )
 
-// array is a list. Its items are read from raw when first asked for; raw is nil for a list that the program made.
-type array struct {
+// Array is a list. Its items are read from raw when first asked for; raw is nil for a list that the program made.
+type Array struct {
 	raw   []byte
 	items []any
 	read  bool
@@ -38,7 +38,7 @@ const (
 	textUnit   = 64
 )
 
-func newArray(items []any) *array { return &array{items: items, read: true} }
+func newArray(items []any) *Array { return &Array{items: items, read: true} }
 
 func newObject(n int) *object {
 	return &object{keys: make([]string, 0, n), values: make([]any, 0, n), read: true}
@@ -76,11 +76,11 @@ func (o *object) find(key string) int {
 }
 
 // notJSON is the fault of a leaf that is not valid JSON: the caller broke the contract of Env.
-func notJSON() *fault { return failf("a value it reads is not valid JSON") }
+func notJSON() *Fault { return failf("a value it reads is not valid JSON") }
 
-// fromJSON gives the value of a JSON text, decoding nothing yet.
-func fromJSON(raw []byte) (any, error) {
-	raw = trim(raw)
+// FromJSON gives the value of a JSON text, decoding nothing yet.
+func FromJSON(raw []byte) (any, error) {
+	raw = Trim(raw)
 	if len(raw) == 0 {
 		return nil, notJSON()
 	}
@@ -88,7 +88,7 @@ func fromJSON(raw []byte) (any, error) {
 	case '{':
 		return &object{raw: raw}, nil
 	case '[':
-		return &array{raw: raw}, nil
+		return &Array{raw: raw}, nil
 	case '"':
 		return quoted(raw), nil
 	}
@@ -106,8 +106,8 @@ func fromJSON(raw []byte) (any, error) {
 	return numeral(raw), nil
 }
 
-// items gives the items of a list, reading them if need be. The caller does not change the slice.
-func (e *evaluator) items(a *array) ([]any, error) {
+// Items gives the items of a list, reading them if need be. The caller does not change the slice.
+func (e *Evaluator) Items(a *Array) ([]any, error) {
 	if a.read {
 		return a.items, nil
 	}
@@ -116,11 +116,11 @@ func (e *evaluator) items(a *array) ([]any, error) {
 	}
 	var items []any
 	var bad error
-	ok := eachItem(a.raw, func(start, end int) {
+	ok := EachItem(a.raw, func(start, end int) {
 		if bad == nil {
 			if bad = e.charge(1); bad == nil {
 				var v any
-				v, bad = fromJSON(a.raw[start:end:end])
+				v, bad = FromJSON(a.raw[start:end:end])
 				items = append(items, v)
 			}
 		}
@@ -136,7 +136,7 @@ func (e *evaluator) items(a *array) ([]any, error) {
 }
 
 // members reads an object as a whole.
-func (e *evaluator) members(o *object) error {
+func (e *Evaluator) members(o *object) error {
 	if o.read {
 		return nil
 	}
@@ -145,20 +145,20 @@ func (e *evaluator) members(o *object) error {
 	}
 	whole := newObject(4)
 	var bad error
-	ok := eachMember(o.raw, func(k, keyEnd, start, end int) {
+	ok := EachMember(o.raw, func(k, keyEnd, start, end int) {
 		if bad != nil {
 			return
 		}
 		if bad = e.charge(1); bad != nil {
 			return
 		}
-		key, valid := unquote(o.raw[k:keyEnd])
+		key, valid := Unquote(o.raw[k:keyEnd])
 		if !valid {
-			bad = badText()
+			bad = BadText()
 			return
 		}
 		var v any
-		v, bad = fromJSON(o.raw[start:end:end])
+		v, bad = FromJSON(o.raw[start:end:end])
 		whole.set(key, v)
 	})
 	if bad != nil {
@@ -172,7 +172,7 @@ func (e *evaluator) members(o *object) error {
 }
 
 // member gives the value of a key and whether the object has it.
-func (e *evaluator) member(o *object, key string) (v any, found bool, err error) {
+func (e *Evaluator) member(o *object, key string) (v any, found bool, err error) {
 	if !o.read && o.probes < freeProbes {
 		o.probes++
 		return e.probe(o, key)
@@ -187,12 +187,12 @@ func (e *evaluator) member(o *object, key string) (v any, found bool, err error)
 }
 
 // probe looks for a key in an object's text.
-func (e *evaluator) probe(o *object, key string) (v any, found bool, err error) {
+func (e *Evaluator) probe(o *object, key string) (v any, found bool, err error) {
 	if err := e.charge(len(o.raw) / scanUnit); err != nil {
 		return nil, false, err
 	}
 	var raw []byte
-	if !eachMember(o.raw, func(k, keyEnd, start, end int) {
+	if !EachMember(o.raw, func(k, keyEnd, start, end int) {
 		if keyIs(o.raw[k:keyEnd], key) {
 			raw = o.raw[start:end:end]
 		}
@@ -202,13 +202,13 @@ func (e *evaluator) probe(o *object, key string) (v any, found bool, err error) 
 	if raw == nil {
 		return nil, false, nil
 	}
-	v, err = fromJSON(raw)
+	v, err = FromJSON(raw)
 	return v, true, err
 }
 
 // doc gives the value of a leaf's text. Containers are remembered by their place in memory, so that a leaf which is read
 // in many places is scanned once.
-func (e *evaluator) doc(raw json.RawMessage) (any, error) {
+func (e *Evaluator) doc(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
@@ -216,12 +216,12 @@ func (e *evaluator) doc(raw json.RawMessage) (any, error) {
 	if v, ok := e.docs[key]; ok {
 		return v, nil
 	}
-	v, err := fromJSON(raw)
+	v, err := FromJSON(raw)
 	if err != nil {
 		return nil, err
 	}
 	switch v.(type) {
-	case *object, *array:
+	case *object, *Array:
 		if e.docs == nil {
 			e.docs = make(map[docKey]any, 4)
 		}
@@ -236,8 +236,8 @@ type docKey struct {
 	size  int
 }
 
-// leaf gives the value of an entry of an Env; an inner Env is given as it is.
-func (e *evaluator) leaf(v any) (any, error) {
+// leaf gives the value of an entry of an Env; an inner env is given as it is.
+func (e *Evaluator) leaf(v any) (any, error) {
 	switch v := v.(type) {
 	case nil, bool, Env:
 		return v, nil
@@ -245,7 +245,7 @@ func (e *evaluator) leaf(v any) (any, error) {
 		return e.doc(v)
 	case string:
 		if !utf8.ValidString(v) {
-			return nil, badText()
+			return nil, BadText()
 		}
 		return v, nil
 	case int:
@@ -255,20 +255,20 @@ func (e *evaluator) leaf(v any) (any, error) {
 }
 
 // settle turns an inner node of the environment into an object, members in order of their names.
-func (e *evaluator) settle(v any, depth int) (any, error) {
-	env, ok := v.(Env)
+func (e *Evaluator) settle(v any, depth int) (any, error) {
+	inner, ok := v.(Env)
 	if !ok {
 		return v, nil
 	}
-	if depth > e.budget.Depth {
-		return nil, e.tooDeep()
+	if depth > e.Budget.Depth {
+		return nil, e.TooDeep()
 	}
-	o := newObject(len(env))
-	for _, key := range sortedKeys(env) {
+	o := newObject(len(inner))
+	for _, key := range SortedKeys(inner) {
 		if err := e.charge(1); err != nil {
 			return nil, err
 		}
-		v, err := e.leaf(env[key])
+		v, err := e.leaf(inner[key])
 		if err != nil {
 			return nil, err
 		}
@@ -280,8 +280,8 @@ func (e *evaluator) settle(v any, depth int) (any, error) {
 	return o, nil
 }
 
-// sortedKeys gives the keys of a map in order.
-func sortedKeys[V any](m map[string]V) []string {
+// SortedKeys gives the keys of a map in order.
+func SortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
@@ -290,8 +290,8 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// badText is the fault of text that cannot be computed with.
-func badText() *fault {
+// BadText is the fault of text that cannot be computed with.
+func BadText() *Fault {
 	return failf("a text it reads holds half a surrogate pair or bytes that are not UTF-8")
 }
 
@@ -301,9 +301,9 @@ func text(v any) (string, bool, error) {
 	case string:
 		return v, true, nil
 	case quoted:
-		s, ok := unquote(v)
+		s, ok := Unquote(v)
 		if !ok {
-			return "", false, badText()
+			return "", false, BadText()
 		}
 		return s, true, nil
 	}

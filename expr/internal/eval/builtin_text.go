@@ -1,4 +1,4 @@
-package expr
+package eval
 
 import (
 	"bytes"
@@ -9,28 +9,28 @@ import (
 )
 
 // textFunctions work on texts. Positions count characters.
-var textFunctions = map[string]builtin{
-	"trim":        {[]argument{aText}, 1, 2, isText, trimText},
-	"trimPrefix":  {[]argument{aText}, 1, 2, isText, withDefault(strings.TrimPrefix)},
-	"trimSuffix":  {[]argument{aText}, 1, 2, isText, withDefault(strings.TrimSuffix)},
-	"upper":       {[]argument{aText}, 1, 1, isText, converted(strings.ToUpper)},
-	"lower":       {[]argument{aText}, 1, 1, isText, converted(strings.ToLower)},
-	"split":       {[]argument{aText, aText, aWhole}, 2, 3, isList, splitting(strings.SplitN)},
-	"splitAfter":  {[]argument{aText, aText, aWhole}, 2, 3, isList, splitting(strings.SplitAfterN)},
-	"replace":     {[]argument{aText, aText, aText, aWhole}, 3, 4, isText, replace},
-	"repeat":      {[]argument{aText, aWhole}, 2, 2, isText, repeat},
-	"join":        {[]argument{aList, aText}, 1, 2, isText, join},
-	"indexOf":     {[]argument{aText}, 2, 2, isNumeric, position(strings.Index)},
-	"lastIndexOf": {[]argument{aText}, 2, 2, isNumeric, position(strings.LastIndex)},
-	"hasPrefix":   {[]argument{aText}, 2, 2, isBool, tested(strings.HasPrefix)},
-	"hasSuffix":   {[]argument{aText}, 2, 2, isBool, tested(strings.HasSuffix)},
-	"toBase64":    {[]argument{aText}, 1, 1, isText, toBase64},
-	"fromBase64":  {[]argument{aText}, 1, 1, isText, fromBase64},
-	"toJSON":      {[]argument{anything}, 1, 1, isText, toJSON},
-	"fromJSON":    {[]argument{aText}, 1, 1, unknown, parseJSON},
+var textFunctions = map[string]Builtin{
+	"trim":        {[]argument{aText}, 1, 2, IsText, trimText},
+	"trimPrefix":  {[]argument{aText}, 1, 2, IsText, withDefault(strings.TrimPrefix)},
+	"trimSuffix":  {[]argument{aText}, 1, 2, IsText, withDefault(strings.TrimSuffix)},
+	"upper":       {[]argument{aText}, 1, 1, IsText, converted(strings.ToUpper)},
+	"lower":       {[]argument{aText}, 1, 1, IsText, converted(strings.ToLower)},
+	"split":       {[]argument{aText, aText, aWhole}, 2, 3, IsList, splitting(strings.SplitN)},
+	"splitAfter":  {[]argument{aText, aText, aWhole}, 2, 3, IsList, splitting(strings.SplitAfterN)},
+	"replace":     {[]argument{aText, aText, aText, aWhole}, 3, 4, IsText, replace},
+	"repeat":      {[]argument{aText, aWhole}, 2, 2, IsText, repeat},
+	"join":        {[]argument{aList, aText}, 1, 2, IsText, join},
+	"indexOf":     {[]argument{aText}, 2, 2, IsNumeric, position(strings.Index)},
+	"lastIndexOf": {[]argument{aText}, 2, 2, IsNumeric, position(strings.LastIndex)},
+	"hasPrefix":   {[]argument{aText}, 2, 2, IsBool, tested(strings.HasPrefix)},
+	"hasSuffix":   {[]argument{aText}, 2, 2, IsBool, tested(strings.HasSuffix)},
+	"toBase64":    {[]argument{aText}, 1, 1, IsText, toBase64},
+	"fromBase64":  {[]argument{aText}, 1, 1, IsText, fromBase64},
+	"toJSON":      {[]argument{anything}, 1, 1, IsText, toJSON},
+	"fromJSON":    {[]argument{aText}, 1, 1, Unknown, parseJSON},
 }
 
-func trimText(e *evaluator, args []any) (any, error) {
+func trimText(e *Evaluator, args []any) (any, error) {
 	s := args[0].(string)
 	if len(args) == 1 {
 		return strings.TrimSpace(s), nil
@@ -40,8 +40,8 @@ func trimText(e *evaluator, args []any) (any, error) {
 }
 
 // withDefault makes a function whose second text is a space when left out.
-func withDefault(f func(s, t string) string) func(*evaluator, []any) (any, error) {
-	return func(_ *evaluator, args []any) (any, error) {
+func withDefault(f func(s, t string) string) func(*Evaluator, []any) (any, error) {
+	return func(_ *Evaluator, args []any) (any, error) {
 		if len(args) == 1 {
 			return f(args[0].(string), " "), nil
 		}
@@ -49,20 +49,20 @@ func withDefault(f func(s, t string) string) func(*evaluator, []any) (any, error
 	}
 }
 
-func converted(f func(string) string) func(*evaluator, []any) (any, error) {
-	return func(e *evaluator, args []any) (any, error) {
+func converted(f func(string) string) func(*Evaluator, []any) (any, error) {
+	return func(e *Evaluator, args []any) (any, error) {
 		s := f(args[0].(string))
 		return s, e.chargeText(len(s))
 	}
 }
 
-func tested(f func(s, t string) bool) func(*evaluator, []any) (any, error) {
-	return func(_ *evaluator, args []any) (any, error) { return f(args[0].(string), args[1].(string)), nil }
+func tested(f func(s, t string) bool) func(*Evaluator, []any) (any, error) {
+	return func(_ *Evaluator, args []any) (any, error) { return f(args[0].(string), args[1].(string)), nil }
 }
 
 // position makes a function that gives a place in characters, or -1.
-func position(f func(s, t string) int) func(*evaluator, []any) (any, error) {
-	return func(_ *evaluator, args []any) (any, error) {
+func position(f func(s, t string) int) func(*Evaluator, []any) (any, error) {
+	return func(_ *Evaluator, args []any) (any, error) {
 		s := args[0].(string)
 		i := f(s, args[1].(string))
 		if i < 0 {
@@ -72,8 +72,8 @@ func position(f func(s, t string) int) func(*evaluator, []any) (any, error) {
 	}
 }
 
-func splitting(f func(s, sep string, n int) []string) func(*evaluator, []any) (any, error) {
-	return func(e *evaluator, args []any) (any, error) {
+func splitting(f func(s, sep string, n int) []string) func(*Evaluator, []any) (any, error) {
+	return func(e *Evaluator, args []any) (any, error) {
 		s, sep, n := args[0].(string), args[1].(string), int64(-1)
 		if len(args) == 3 {
 			n = args[2].(int64)
@@ -90,7 +90,7 @@ func splitting(f func(s, sep string, n int) []string) func(*evaluator, []any) (a
 	}
 }
 
-func replace(e *evaluator, args []any) (any, error) {
+func replace(e *Evaluator, args []any) (any, error) {
 	s, old, with := args[0].(string), args[1].(string), args[2].(string)
 	n := int64(strings.Count(s, old))
 	if len(args) == 4 && args[3].(int64) >= 0 {
@@ -102,7 +102,7 @@ func replace(e *evaluator, args []any) (any, error) {
 	return strings.Replace(s, old, with, int(n)), nil
 }
 
-func repeat(e *evaluator, args []any) (any, error) {
+func repeat(e *Evaluator, args []any) (any, error) {
 	s, n := args[0].(string), args[1].(int64)
 	if n < 0 {
 		return nil, failf("the count is negative")
@@ -110,13 +110,13 @@ func repeat(e *evaluator, args []any) (any, error) {
 	if s == "" {
 		return "", nil
 	}
-	if n > int64(e.budget.Bytes/len(s)) {
-		return nil, e.tooLarge()
+	if n > int64(e.Budget.Bytes/len(s)) {
+		return nil, e.TooLarge()
 	}
 	return strings.Repeat(s, int(n)), e.chargeText(len(s) * int(n))
 }
 
-func join(e *evaluator, args []any) (any, error) {
+func join(e *Evaluator, args []any) (any, error) {
 	glue := ""
 	if len(args) == 2 {
 		glue = args[1].(string)
@@ -128,15 +128,15 @@ func join(e *evaluator, args []any) (any, error) {
 			return nil, err
 		}
 		if !ok {
-			return nil, failf("takes a list of texts; item %d is %s", i, kindOf(item)).
-				instead("convert the items with map(list, string(#))")
+			return nil, failf("takes a list of texts; item %d is %s", i, KindOf(item)).
+				Instead("convert the items with map(list, string(#))")
 		}
 		if i > 0 {
 			b.WriteString(glue)
 		}
 		b.WriteString(s)
-		if b.Len() > e.budget.Bytes {
-			return nil, e.tooLarge()
+		if b.Len() > e.Budget.Bytes {
+			return nil, e.TooLarge()
 		}
 		if err := e.charge(1 + (len(glue)+len(s))/textUnit); err != nil {
 			return nil, err
@@ -145,12 +145,12 @@ func join(e *evaluator, args []any) (any, error) {
 	return b.String(), nil
 }
 
-func toBase64(e *evaluator, args []any) (any, error) {
+func toBase64(e *Evaluator, args []any) (any, error) {
 	s := base64.StdEncoding.EncodeToString([]byte(args[0].(string)))
 	return s, e.chargeText(len(s))
 }
 
-func fromBase64(_ *evaluator, args []any) (any, error) {
+func fromBase64(_ *Evaluator, args []any) (any, error) {
 	b, err := base64.StdEncoding.DecodeString(args[0].(string))
 	if err != nil {
 		return nil, failf("the text is not base64")
@@ -162,7 +162,7 @@ func fromBase64(_ *evaluator, args []any) (any, error) {
 }
 
 // toJSON writes members in order of their keys, two spaces deep, numbers with their exact text.
-func toJSON(e *evaluator, args []any) (any, error) {
+func toJSON(e *Evaluator, args []any) (any, error) {
 	w := encoder{e: e, sorted: true}
 	if err := w.value(args[0], 1); err != nil {
 		return nil, err
@@ -175,10 +175,10 @@ func toJSON(e *evaluator, args []any) (any, error) {
 }
 
 // parseJSON reads a text as JSON; numbers keep their exact text.
-func parseJSON(_ *evaluator, args []any) (any, error) {
+func parseJSON(_ *Evaluator, args []any) (any, error) {
 	raw := []byte(args[0].(string))
 	if !json.Valid(raw) {
 		return nil, failf("the text is not JSON")
 	}
-	return fromJSON(raw)
+	return FromJSON(raw)
 }

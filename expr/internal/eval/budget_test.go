@@ -1,4 +1,4 @@
-package expr
+package eval_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace-go/millrace/expr"
 )
+
+// template compiles a template.
+func template(t *testing.T, raw string) *expr.Template {
+	t.Helper()
+	tpl, err := expr.CompileTemplate(json.RawMessage(raw), nil)
+	if err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return tpl
+}
 
 // F11
 func TestEvaluationIsBoundedWithoutAClock(t *testing.T) {
@@ -64,31 +76,31 @@ func TestABudgetOfTheCallerHolds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		source string
-		budget Budget
+		budget expr.Budget
 		reason string
 	}{
-		{"input.total", Budget{Bytes: 3}, "more than 3 bytes"},
-		{"input.words", Budget{Bytes: 10}, "more than 10 bytes"},
-		{"1 + n", Budget{Nodes: 2}, "more than 2 steps"},
-		{"[[[[n]]]]", Budget{Depth: 3}, "nested deeper than 3"},
-		{"n + (n + (n + n))", Budget{Depth: 2}, "nested deeper than 2"},
-		{"steps", Budget{Depth: 1}, "nested deeper than 1"},
-		{"steps", Budget{Nodes: 3}, "more than 3 steps"},
-		{"input.absent", Budget{Nodes: 3}, "more than 3 steps"},
-		{"len(input)", Budget{Nodes: 5}, "more than 5 steps"},
-		{"len(input.words)", Budget{Nodes: 8}, "more than 8 steps"},
-		{"s + s", Budget{Bytes: 11}, "more than 11 bytes"},
-		{"1..3", Budget{Nodes: 5}, "more than 5 steps"},
-		{"input.words", Budget{Nodes: 1}, "more than 1 steps"},
-		{"[s, n, nil, true, 1.5]", Budget{Bytes: 5}, "more than 5 bytes"},
-		{"[n, nil]", Budget{Bytes: 4}, "more than 4 bytes"},
-		{"[input.total]", Budget{Bytes: 3}, "more than 3 bytes"},
-		{"[input.words]", Budget{Bytes: 8}, "more than 8 bytes"},
-		{"[input.empty]", Budget{Bytes: 2}, "more than 2 bytes"},
-		{"{a: 1}", Budget{Bytes: 2}, "more than 2 bytes"},
-		{"toJSON([1, 2])", Budget{Bytes: 6}, "more than 6 bytes"},
+		{"input.total", expr.Budget{Bytes: 3}, "more than 3 bytes"},
+		{"input.words", expr.Budget{Bytes: 10}, "more than 10 bytes"},
+		{"1 + n", expr.Budget{Nodes: 2}, "more than 2 steps"},
+		{"[[[[n]]]]", expr.Budget{Depth: 3}, "nested deeper than 3"},
+		{"n + (n + (n + n))", expr.Budget{Depth: 2}, "nested deeper than 2"},
+		{"steps", expr.Budget{Depth: 1}, "nested deeper than 1"},
+		{"steps", expr.Budget{Nodes: 3}, "more than 3 steps"},
+		{"input.absent", expr.Budget{Nodes: 3}, "more than 3 steps"},
+		{"len(input)", expr.Budget{Nodes: 5}, "more than 5 steps"},
+		{"len(input.words)", expr.Budget{Nodes: 8}, "more than 8 steps"},
+		{"s + s", expr.Budget{Bytes: 11}, "more than 11 bytes"},
+		{"1..3", expr.Budget{Nodes: 5}, "more than 5 steps"},
+		{"input.words", expr.Budget{Nodes: 1}, "more than 1 steps"},
+		{"[s, n, nil, true, 1.5]", expr.Budget{Bytes: 5}, "more than 5 bytes"},
+		{"[n, nil]", expr.Budget{Bytes: 4}, "more than 4 bytes"},
+		{"[input.total]", expr.Budget{Bytes: 3}, "more than 3 bytes"},
+		{"[input.words]", expr.Budget{Bytes: 8}, "more than 8 bytes"},
+		{"[input.empty]", expr.Budget{Bytes: 2}, "more than 2 bytes"},
+		{"{a: 1}", expr.Budget{Bytes: 2}, "more than 2 bytes"},
+		{"toJSON([1, 2])", expr.Budget{Bytes: 6}, "more than 6 bytes"},
 	} {
-		p, err := Compile(Source{Text: c.source}, nil, Any)
+		p, err := expr.Compile(expr.Source{Text: c.source}, nil, expr.Any)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,11 +109,11 @@ func TestABudgetOfTheCallerHolds(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", c.source, err, c.reason)
 		}
 	}
-	p, err := Compile(Source{Text: "input.lines"}, nil, List)
+	p, err := expr.Compile(expr.Source{Text: "input.lines"}, nil, expr.List)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range []Budget{{Bytes: 40}, {Bytes: 10}, {Nodes: 5}} {
+	for _, b := range []expr.Budget{{Bytes: 40}, {Bytes: 10}, {Nodes: 5}} {
 		if _, err := p.List(testEnv(), b); err == nil {
 			t.Errorf("%+v is not kept by List", b)
 		}
@@ -112,23 +124,23 @@ func TestTheBudgetIsForAWholeTemplate(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		raw    string
-		budget Budget
+		budget expr.Budget
 		text   bool
 		reason string
 	}{
-		{`["${ n }", "${ n }", "${ n }"]`, Budget{Nodes: 5}, false, "more than 5 steps"},
-		{`["${ s }", "${ s }"]`, Budget{Bytes: 12}, false, "more than 12 bytes"},
-		{`["${ s }", "aaaaaaaaaa", "${ n }"]`, Budget{Bytes: 14}, false, "more than 14 bytes"},
-		{`["aaaaaaaaaaaaa", "${ s }"]`, Budget{Bytes: 6}, false, "more than 6 bytes"},
-		{`"${ s }${ s }"`, Budget{Bytes: 10}, false, "more than 10 bytes"},
-		{`"abcdef"`, Budget{Bytes: 3}, true, "more than 3 bytes"},
+		{`["${ n }", "${ n }", "${ n }"]`, expr.Budget{Nodes: 5}, false, "more than 5 steps"},
+		{`["${ s }", "${ s }"]`, expr.Budget{Bytes: 12}, false, "more than 12 bytes"},
+		{`["${ s }", "aaaaaaaaaa", "${ n }"]`, expr.Budget{Bytes: 14}, false, "more than 14 bytes"},
+		{`["aaaaaaaaaaaaa", "${ s }"]`, expr.Budget{Bytes: 6}, false, "more than 6 bytes"},
+		{`"${ s }${ s }"`, expr.Budget{Bytes: 10}, false, "more than 10 bytes"},
+		{`"abcdef"`, expr.Budget{Bytes: 3}, true, "more than 3 bytes"},
 	} {
-		tpl := compileTemplate(t, c.raw)
+		tpl := template(t, c.raw)
 		_, err := tpl.Eval(testEnv(), c.budget)
 		if c.text {
 			_, err = tpl.Text(testEnv(), c.budget)
 		}
-		var e *Error
+		var e *expr.Error
 		if !errors.As(err, &e) || !strings.Contains(e.Reason, c.reason) {
 			t.Errorf("%s: got %v, want %q", c.raw, err, c.reason)
 		}
@@ -141,24 +153,24 @@ func TestDeepAndLongValuesAreHandedOnInBoundedTime(t *testing.T) {
 	const levels = 100_000
 	deep := strings.Repeat(`{"a":[`, levels) + "1" + strings.Repeat("]}", levels)
 	digits := strings.Repeat("9", 10_000)
-	env := Env{"v": json.RawMessage(`{"deep": ` + deep + `, "digits": ` + digits + `, "last": 1}`)}
+	env := expr.Env{"v": json.RawMessage(`{"deep": ` + deep + `, "digits": ` + digits + `, "last": 1}`)}
 	for source, want := range map[string]string{"v.deep": deep, "v.digits": digits, "v.last": "1"} {
-		p, err := Compile(Source{Text: source}, nil, Any)
+		p, err := expr.Compile(expr.Source{Text: source}, nil, expr.Any)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := p.Eval(env, Budget{Bytes: 2 << 20})
+		got, err := p.Eval(env, expr.Budget{Bytes: 2 << 20})
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %d bytes, %v", source, len(got), err)
 		}
 	}
 	for _, source := range []string{"v.deep == v.deep", "toJSON(v.deep)", "v.digits + 1", "uniq([v.deep])"} {
-		p, err := Compile(Source{Text: source}, nil, Any)
+		p, err := expr.Compile(expr.Source{Text: source}, nil, expr.Any)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := p.Eval(env, Budget{}); err == nil {
-			t.Errorf("%s gives %s", source, excerpt(string(got)))
+		if got, err := p.Eval(env, expr.Budget{}); err == nil {
+			t.Errorf("%s gives %s", source, got[:min(len(got), 100)])
 		}
 	}
 }
@@ -169,12 +181,12 @@ func TestALeafIsScannedOnceHoweverOftenItIsRead(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&b, `,"k%d": {"v": %d, "pad": %q}`, i, i, strings.Repeat("x", 400))
 	}
-	env := Env{"input": json.RawMessage("{" + b.String()[1:] + "}")}
-	p, err := Compile(Source{Text: "sum(0..1999, input['k' + string(#)].v)"}, nil, Any)
+	env := expr.Env{"input": json.RawMessage("{" + b.String()[1:] + "}")}
+	p, err := expr.Compile(expr.Source{Text: "sum(0..1999, input['k' + string(#)].v)"}, nil, expr.Any)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.Eval(env, Budget{Nodes: 100_000})
+	got, err := p.Eval(env, expr.Budget{Nodes: 100_000})
 	if err != nil || string(got) != "1999000" {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -187,23 +199,23 @@ func TestLeavesThatBreakTheContractAreErrors(t *testing.T) {
 		"-", "+1", `{"b": "x`, " ", `{"b\q": 1}`, `{"b": {"c"`, "[tru]",
 	} {
 		for _, source := range []string{"v.a.b", "v[0].a", "keys(v)", "v + 1", "v == v", "toJSON(v)", "v + ''"} {
-			p, err := Compile(Source{Text: source}, nil, Any)
+			p, err := expr.Compile(expr.Source{Text: source}, nil, expr.Any)
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = p.Eval(Env{"v": json.RawMessage(raw)}, Budget{})
-			var e *Error
+			_, err = p.Eval(expr.Env{"v": json.RawMessage(raw)}, expr.Budget{})
+			var e *expr.Error
 			if err != nil && !errors.As(err, &e) {
 				t.Errorf("%s of %s: %v", source, raw, err)
 			}
 		}
 	}
-	for _, env := range []Env{{"v": json.RawMessage("nul")}, {"v": 1.5}, {"v": "\xff"}, {"v": Env{"x": 1.5}}, {"v": json.RawMessage("[1")}} {
-		p, err := Compile(Source{Text: "[v, len(v)]"}, nil, Any)
+	for _, env := range []expr.Env{{"v": json.RawMessage("nul")}, {"v": 1.5}, {"v": "\xff"}, {"v": expr.Env{"x": 1.5}}, {"v": json.RawMessage("[1")}} {
+		p, err := expr.Compile(expr.Source{Text: "[v, len(v)]"}, nil, expr.Any)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := p.Eval(env, Budget{}); err == nil {
+		if got, err := p.Eval(env, expr.Budget{}); err == nil {
 			t.Errorf("%v gives %s", env, got)
 		}
 	}
@@ -211,24 +223,24 @@ func TestLeavesThatBreakTheContractAreErrors(t *testing.T) {
 
 func TestProgramsAreSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
-	p, err := Compile(Source{Text: "map(sortBy(input.lines, .n), {let k = .sku; k + string(#index)})"}, nil, List)
+	p, err := expr.Compile(expr.Source{Text: "map(sortBy(input.lines, .n), {let k = .sku; k + string(#index)})"}, nil, expr.List)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tpl := compileTemplate(t, `{"a": "${ input.total } ${ input.words }", "b": "${ steps }"}`)
+	tpl := template(t, `{"a": "${ input.total } ${ input.words }", "b": "${ steps }"}`)
 	env := testEnv()
-	want, err := p.Eval(env, Budget{})
+	want, err := p.Eval(env, expr.Budget{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
-			got, err := p.Eval(env, Budget{})
+			got, err := p.Eval(env, expr.Budget{})
 			if err != nil || !cmp.Equal(want, got) {
 				t.Errorf("got %s, %v", got, err)
 			}
-			if _, err := tpl.Eval(env, Budget{}); err != nil {
+			if _, err := tpl.Eval(env, expr.Budget{}); err != nil {
 				t.Error(err)
 			}
 		})

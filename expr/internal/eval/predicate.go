@@ -1,94 +1,94 @@
-package expr
+package eval
 
-// predicateFunction is a function that evaluates a predicate for each item of a list.
-type predicateFunction struct {
+// PredicateFunction is a function that evaluates a predicate for each item of a list.
+type PredicateFunction struct {
 	bare  bool // the predicate may be left out
 	extra bool // takes one more argument behind the predicate
-	test  bool // the predicate must give a boolean
-	gives kinds
-	run   func(e *evaluator, l *loop) (any, error)
+	Test  bool // the predicate must give a boolean
+	Gives Kinds
+	run   func(e *Evaluator, l *Loop) (any, error)
 }
 
-// predicateFunctions are the functions with a predicate.
-var predicateFunctions = map[string]predicateFunction{
-	"all":           {test: true, gives: isBool, run: quantified(false, false)},
-	"any":           {test: true, gives: isBool, run: quantified(true, true)},
-	"none":          {test: true, gives: isBool, run: quantified(true, false)},
-	"one":           {test: true, gives: isBool, run: one},
-	"count":         {test: true, bare: true, gives: isNumeric, run: count},
-	"filter":        {test: true, gives: isList, run: filter},
-	"find":          {test: true, gives: unknown, run: search(false, itemFound)},
-	"findLast":      {test: true, gives: unknown, run: search(true, itemFound)},
-	"findIndex":     {test: true, gives: isNumeric | isNull, run: search(false, indexFound)},
-	"findLastIndex": {test: true, gives: isNumeric | isNull, run: search(true, indexFound)},
-	"map":           {gives: isList, run: mapItems},
-	"sum":           {bare: true, gives: isNumeric, run: sum},
-	"groupBy":       {gives: isObject, run: groupBy},
-	"sortBy":        {extra: true, gives: isList, run: sortBy},
-	"reduce":        {extra: true, gives: unknown, run: reduce},
+// PredicateFunctions are the functions with a predicate.
+var PredicateFunctions = map[string]PredicateFunction{
+	"all":           {Test: true, Gives: IsBool, run: quantified(false, false)},
+	"any":           {Test: true, Gives: IsBool, run: quantified(true, true)},
+	"none":          {Test: true, Gives: IsBool, run: quantified(true, false)},
+	"one":           {Test: true, Gives: IsBool, run: one},
+	"count":         {Test: true, bare: true, Gives: IsNumeric, run: count},
+	"filter":        {Test: true, Gives: IsList, run: filter},
+	"find":          {Test: true, Gives: Unknown, run: search(false, itemFound)},
+	"findLast":      {Test: true, Gives: Unknown, run: search(true, itemFound)},
+	"findIndex":     {Test: true, Gives: IsNumeric | IsNull, run: search(false, indexFound)},
+	"findLastIndex": {Test: true, Gives: IsNumeric | IsNull, run: search(true, indexFound)},
+	"map":           {Gives: IsList, run: mapItems},
+	"sum":           {bare: true, Gives: IsNumeric, run: sum},
+	"groupBy":       {Gives: IsObject, run: groupBy},
+	"sortBy":        {extra: true, Gives: IsList, run: sortBy},
+	"reduce":        {extra: true, Gives: Unknown, run: reduce},
 }
 
-// loop is a call of such a function.
-type loop struct {
-	place
-	name     string
-	function predicateFunction
-	over     node
-	body     node // nil: the item itself
-	extra    node // may be nil
+// Loop is a call of such a function.
+type Loop struct {
+	Place
+	Name     string
+	Function PredicateFunction
+	Over     Node
+	Body     Node // nil: the item itself
+	Extra    Node // may be nil
 	items    []any
 }
 
-func (n *loop) eval(e *evaluator) (any, error) {
-	items, err := e.list(n.over)
+func (n *Loop) eval(e *Evaluator) (any, error) {
+	items, err := e.list(n.Over)
 	if err != nil {
 		return nil, err
 	}
 	l := *n
 	l.items = items
 	e.scope = &scope{outer: e.scope}
-	v, err := n.function.run(e, &l)
+	v, err := n.Function.run(e, &l)
 	e.scope = e.scope.outer
-	if f, ok := err.(*fault); ok && f.at == unplaced { //nolint:errorlint // faults are never wrapped
-		f.reason = n.name + ": " + f.reason
+	if f, ok := err.(*Fault); ok && f.At == Unplaced { //nolint:errorlint // faults are never wrapped
+		f.Reason = n.Name + ": " + f.Reason
 	}
 	return v, err
 }
 
 // at evaluates the predicate for the i-th item.
-func (n *loop) value(e *evaluator, i int) (any, error) {
+func (n *Loop) value(e *Evaluator, i int) (any, error) {
 	e.scope.item, e.scope.index = n.items[i], i
-	if n.body == nil {
+	if n.Body == nil {
 		return n.items[i], e.charge(1)
 	}
-	return e.run(n.body)
+	return e.Run(n.Body)
 }
 
 // holds evaluates a predicate that must give a boolean.
-func (n *loop) holds(e *evaluator, i int) (bool, error) {
+func (n *Loop) holds(e *Evaluator, i int) (bool, error) {
 	v, err := n.value(e, i)
 	if err != nil {
 		return false, err
 	}
 	b, ok := v.(bool)
 	if !ok {
-		return false, failf("the predicate must give a boolean, not %s", kindOf(v)).instead("compare it with something")
+		return false, failf("the predicate must give a boolean, not %s", KindOf(v)).Instead("compare it with something")
 	}
 	return b, nil
 }
 
 // option evaluates the argument behind the predicate, outside of the loop's scope.
-func (n *loop) option(e *evaluator) (any, error) {
+func (n *Loop) option(e *Evaluator) (any, error) {
 	inner := e.scope
 	e.scope = inner.outer
-	v, err := e.run(n.extra)
+	v, err := e.Run(n.Extra)
 	e.scope = inner
 	return v, err
 }
 
 // quantified stops at the first item for which the predicate gives stop, with the answer found.
-func quantified(stop, found bool) func(*evaluator, *loop) (any, error) {
-	return func(e *evaluator, l *loop) (any, error) {
+func quantified(stop, found bool) func(*Evaluator, *Loop) (any, error) {
+	return func(e *Evaluator, l *Loop) (any, error) {
 		for i := range l.items {
 			if b, err := l.holds(e, i); err != nil || b == stop {
 				return found, err
@@ -98,12 +98,12 @@ func quantified(stop, found bool) func(*evaluator, *loop) (any, error) {
 	}
 }
 
-func one(e *evaluator, l *loop) (any, error) {
+func one(e *Evaluator, l *Loop) (any, error) {
 	n, err := count(e, l)
 	return n == any(int64(1)), err
 }
 
-func count(e *evaluator, l *loop) (any, error) {
+func count(e *Evaluator, l *Loop) (any, error) {
 	n := int64(0)
 	for i := range l.items {
 		b, err := l.holds(e, i)
@@ -117,7 +117,7 @@ func count(e *evaluator, l *loop) (any, error) {
 	return n, nil
 }
 
-func filter(e *evaluator, l *loop) (any, error) {
+func filter(e *Evaluator, l *Loop) (any, error) {
 	var out []any
 	for i := range l.items {
 		b, err := l.holds(e, i)
@@ -131,12 +131,12 @@ func filter(e *evaluator, l *loop) (any, error) {
 	return newArray(out), nil
 }
 
-func itemFound(l *loop, i int) any  { return l.items[i] }
-func indexFound(_ *loop, i int) any { return int64(i) }
+func itemFound(l *Loop, i int) any  { return l.items[i] }
+func indexFound(_ *Loop, i int) any { return int64(i) }
 
 // search gives what is found first from one end, or null.
-func search(backwards bool, found func(l *loop, i int) any) func(*evaluator, *loop) (any, error) {
-	return func(e *evaluator, l *loop) (any, error) {
+func search(backwards bool, found func(l *Loop, i int) any) func(*Evaluator, *Loop) (any, error) {
+	return func(e *Evaluator, l *Loop) (any, error) {
 		for n := range l.items {
 			i := n
 			if backwards {
@@ -155,7 +155,7 @@ func search(backwards bool, found func(l *loop, i int) any) func(*evaluator, *lo
 }
 
 // values evaluates the predicate for every item.
-func (n *loop) values(e *evaluator) ([]any, error) {
+func (n *Loop) values(e *Evaluator) ([]any, error) {
 	var out []any
 	for i := range n.items {
 		v, err := n.value(e, i)
@@ -167,12 +167,12 @@ func (n *loop) values(e *evaluator) ([]any, error) {
 	return out, nil
 }
 
-func mapItems(e *evaluator, l *loop) (any, error) {
+func mapItems(e *Evaluator, l *Loop) (any, error) {
 	out, err := l.values(e)
 	return newArray(out), err
 }
 
-func sum(e *evaluator, l *loop) (any, error) {
+func sum(e *Evaluator, l *Loop) (any, error) {
 	var total any = int64(0)
 	for i := range l.items {
 		v, err := l.value(e, i)
@@ -192,7 +192,7 @@ func sum(e *evaluator, l *loop) (any, error) {
 }
 
 // groupBy makes an object of lists, in the order in which the keys come up.
-func groupBy(e *evaluator, l *loop) (any, error) {
+func groupBy(e *Evaluator, l *Loop) (any, error) {
 	groups := newObject(4)
 	for i := range l.items {
 		v, err := l.value(e, i)
@@ -204,7 +204,7 @@ func groupBy(e *evaluator, l *loop) (any, error) {
 			return nil, err
 		}
 		if at := groups.find(key); at >= 0 {
-			group := groups.values[at].(*array)
+			group := groups.values[at].(*Array)
 			group.items = append(group.items, l.items[i])
 			continue
 		}
@@ -213,9 +213,9 @@ func groupBy(e *evaluator, l *loop) (any, error) {
 	return groups, nil
 }
 
-func sortBy(e *evaluator, l *loop) (any, error) {
+func sortBy(e *Evaluator, l *Loop) (any, error) {
 	order := "asc"
-	if l.extra != nil {
+	if l.Extra != nil {
 		v, err := l.option(e)
 		if err != nil {
 			return nil, err
@@ -233,17 +233,17 @@ func sortBy(e *evaluator, l *loop) (any, error) {
 }
 
 // reduce folds a list; without a start, its first item is the start.
-func reduce(e *evaluator, l *loop) (any, error) {
+func reduce(e *Evaluator, l *Loop) (any, error) {
 	first := 0
 	switch {
-	case l.extra != nil:
+	case l.Extra != nil:
 		v, err := l.option(e)
 		if err != nil {
 			return nil, err
 		}
 		e.scope.acc = v
 	case len(l.items) == 0:
-		return nil, failf("an empty list without a start").instead("write the start behind the predicate")
+		return nil, failf("an empty list without a start").Instead("write the start behind the predicate")
 	default:
 		e.scope.acc, first = l.items[0], 1
 	}

@@ -1,4 +1,4 @@
-package expr
+package eval
 
 import (
 	"math"
@@ -7,17 +7,17 @@ import (
 )
 
 // numberFunctions compute with numbers.
-var numberFunctions = map[string]builtin{
-	"abs":     {[]argument{aNumber}, 1, 1, isNumeric, absolute},
-	"ceil":    {[]argument{aNumber}, 1, 1, isNumeric, rounding(math.Ceil)},
-	"floor":   {[]argument{aNumber}, 1, 1, isNumeric, rounding(math.Floor)},
-	"round":   {[]argument{aNumber}, 1, 1, isNumeric, rounding(math.Round)},
-	"int":     {[]argument{anything}, 1, 1, isNumeric, toInt},
-	"float":   {[]argument{anything}, 1, 1, isNumeric, toFloat},
-	"max":     {[]argument{anything}, 1, math.MaxInt, isNumeric | isNull, extreme(func(c int) bool { return c > 0 })},
-	"min":     {[]argument{anything}, 1, math.MaxInt, isNumeric | isNull, extreme(func(c int) bool { return c < 0 })},
-	"mean":    {[]argument{anything}, 1, math.MaxInt, isNumeric, mean},
-	"median":  {[]argument{anything}, 1, math.MaxInt, isNumeric, median},
+var numberFunctions = map[string]Builtin{
+	"abs":     {[]argument{aNumber}, 1, 1, IsNumeric, absolute},
+	"ceil":    {[]argument{aNumber}, 1, 1, IsNumeric, rounding(math.Ceil)},
+	"floor":   {[]argument{aNumber}, 1, 1, IsNumeric, rounding(math.Floor)},
+	"round":   {[]argument{aNumber}, 1, 1, IsNumeric, rounding(math.Round)},
+	"int":     {[]argument{anything}, 1, 1, IsNumeric, toInt},
+	"float":   {[]argument{anything}, 1, 1, IsNumeric, toFloat},
+	"max":     {[]argument{anything}, 1, math.MaxInt, IsNumeric | IsNull, extreme(func(c int) bool { return c > 0 })},
+	"min":     {[]argument{anything}, 1, math.MaxInt, IsNumeric | IsNull, extreme(func(c int) bool { return c < 0 })},
+	"mean":    {[]argument{anything}, 1, math.MaxInt, IsNumeric, mean},
+	"median":  {[]argument{anything}, 1, math.MaxInt, IsNumeric, median},
 	"bitand":  bitwise(func(x, y int64) (int64, bool) { return x & y, true }),
 	"bitor":   bitwise(func(x, y int64) (int64, bool) { return x | y, true }),
 	"bitxor":  bitwise(func(x, y int64) (int64, bool) { return x ^ y, true }),
@@ -25,12 +25,12 @@ var numberFunctions = map[string]builtin{
 	"bitshl":  bitwise(shiftLeft),
 	"bitshr":  bitwise(func(x, y int64) (int64, bool) { return x >> min(uint64(y), 63), y >= 0 }),
 	"bitushr": bitwise(func(x, y int64) (int64, bool) { return int64(uint64(x) >> uint64(y)), y >= 0 }),
-	"bitnot": {[]argument{aWhole}, 1, 1, isNumeric, func(_ *evaluator, args []any) (any, error) {
+	"bitnot": {[]argument{aWhole}, 1, 1, IsNumeric, func(_ *Evaluator, args []any) (any, error) {
 		return ^args[0].(int64), nil
 	}},
 }
 
-func absolute(_ *evaluator, args []any) (any, error) {
+func absolute(_ *Evaluator, args []any) (any, error) {
 	n := args[0].(number)
 	if n.float() < 0 {
 		return negate(n)
@@ -39,8 +39,8 @@ func absolute(_ *evaluator, args []any) (any, error) {
 }
 
 // rounding leaves whole numbers as they are.
-func rounding(f func(float64) float64) func(*evaluator, []any) (any, error) {
-	return func(_ *evaluator, args []any) (any, error) {
+func rounding(f func(float64) float64) func(*Evaluator, []any) (any, error) {
+	return func(_ *Evaluator, args []any) (any, error) {
 		n := args[0].(number)
 		if n.whole {
 			return n.i, nil
@@ -49,7 +49,7 @@ func rounding(f func(float64) float64) func(*evaluator, []any) (any, error) {
 	}
 }
 
-func toInt(_ *evaluator, args []any) (any, error) {
+func toInt(_ *Evaluator, args []any) (any, error) {
 	n, err := converting(args[0], func(s string) (number, bool) {
 		i, err := strconv.ParseInt(s, 10, 64)
 		return number{whole: true, i: i}, err == nil
@@ -60,7 +60,7 @@ func toInt(_ *evaluator, args []any) (any, error) {
 	return truncate(n)
 }
 
-func toFloat(_ *evaluator, args []any) (any, error) {
+func toFloat(_ *Evaluator, args []any) (any, error) {
 	n, err := converting(args[0], func(s string) (number, bool) {
 		f, err := strconv.ParseFloat(s, 64)
 		return number{f: f}, err == nil
@@ -81,7 +81,7 @@ func converting(v any, parse func(string) (number, bool)) (number, error) {
 		return number{}, err
 	}
 	if !ok {
-		return number{}, failf("takes a number or a text, not %s", kindOf(v))
+		return number{}, failf("takes a number or a text, not %s", KindOf(v))
 	}
 	n, ok := parse(s)
 	if !ok {
@@ -91,19 +91,19 @@ func converting(v any, parse func(string) (number, bool)) (number, error) {
 }
 
 // numbers gathers the numbers of arguments that are numbers or lists of them, at any depth.
-func (e *evaluator) numbers(dst []any, args []any, depth int) ([]any, error) {
-	if depth > e.budget.Depth {
-		return nil, e.tooDeep()
+func (e *Evaluator) numbers(dst []any, args []any, depth int) ([]any, error) {
+	if depth > e.Budget.Depth {
+		return nil, e.TooDeep()
 	}
 	for _, v := range args {
 		if err := e.charge(1); err != nil {
 			return nil, err
 		}
-		switch kindOf(v) {
-		case isNumeric:
+		switch KindOf(v) {
+		case IsNumeric:
 			dst = append(dst, v)
-		case isList:
-			items, err := e.items(v.(*array))
+		case IsList:
+			items, err := e.Items(v.(*Array))
 			if err != nil {
 				return nil, err
 			}
@@ -111,15 +111,15 @@ func (e *evaluator) numbers(dst []any, args []any, depth int) ([]any, error) {
 				return nil, err
 			}
 		default:
-			return nil, failf("takes numbers, not %s", kindOf(v))
+			return nil, failf("takes numbers, not %s", KindOf(v))
 		}
 	}
 	return dst, nil
 }
 
 // extreme gives the first of the numbers that no other beats, as it was written; null when there is none.
-func extreme(beats func(c int) bool) func(*evaluator, []any) (any, error) {
-	return func(e *evaluator, args []any) (any, error) {
+func extreme(beats func(c int) bool) func(*Evaluator, []any) (any, error) {
+	return func(e *Evaluator, args []any) (any, error) {
 		all, err := e.numbers(nil, args, 1)
 		if err != nil || len(all) == 0 {
 			return nil, err
@@ -139,7 +139,7 @@ func extreme(beats func(c int) bool) func(*evaluator, []any) (any, error) {
 }
 
 // doubles gathers the numbers of arguments as doubles.
-func (e *evaluator) doubles(args []any) ([]float64, error) {
+func (e *Evaluator) doubles(args []any) ([]float64, error) {
 	all, err := e.numbers(nil, args, 1)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (e *evaluator) doubles(args []any) ([]float64, error) {
 	return out, nil
 }
 
-func mean(e *evaluator, args []any) (any, error) {
+func mean(e *Evaluator, args []any) (any, error) {
 	all, err := e.doubles(args)
 	if err != nil || len(all) == 0 {
 		return 0.0, err
@@ -167,7 +167,7 @@ func mean(e *evaluator, args []any) (any, error) {
 	return finite(total / float64(len(all)))
 }
 
-func median(e *evaluator, args []any) (any, error) {
+func median(e *Evaluator, args []any) (any, error) {
 	all, err := e.doubles(args)
 	if err != nil || len(all) == 0 {
 		return 0.0, err
@@ -184,8 +184,8 @@ func median(e *evaluator, args []any) (any, error) {
 }
 
 // bitwise makes a function of two whole numbers.
-func bitwise(f func(x, y int64) (int64, bool)) builtin {
-	return builtin{[]argument{aWhole}, 2, 2, isNumeric, func(_ *evaluator, args []any) (any, error) {
+func bitwise(f func(x, y int64) (int64, bool)) Builtin {
+	return Builtin{[]argument{aWhole}, 2, 2, IsNumeric, func(_ *Evaluator, args []any) (any, error) {
 		x, y := args[0].(int64), args[1].(int64)
 		r, ok := f(x, y)
 		if !ok && y < 0 {

@@ -1,4 +1,4 @@
-package expr
+package eval
 
 import (
 	"bytes"
@@ -20,8 +20,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// trim cuts white space off both ends.
-func trim(b []byte) []byte {
+// Trim cuts white space off both ends.
+func Trim(b []byte) []byte {
 	i, j := skipSpace(b, 0), len(b)
 	for j > i && (b[j-1] == ' ' || b[j-1] == '\n' || b[j-1] == '\t' || b[j-1] == '\r') {
 		j--
@@ -109,8 +109,8 @@ func skipContainer(b []byte, i int) (end int, ok bool) {
 	return len(b), false
 }
 
-// eachItem calls visit with the place of each item of a list, in order.
-func eachItem(b []byte, visit func(start, end int)) bool {
+// EachItem calls visit with the place of each item of a list, in order.
+func EachItem(b []byte, visit func(start, end int)) bool {
 	i := skipSpace(b, 1)
 	if i < len(b) && b[i] == ']' {
 		return true
@@ -135,8 +135,8 @@ func eachItem(b []byte, visit func(start, end int)) bool {
 	}
 }
 
-// eachMember calls visit with the places of each key (quotes included) and value of an object, in order.
-func eachMember(b []byte, visit func(key, keyEnd, start, end int)) bool {
+// EachMember calls visit with the places of each key (quotes included) and value of an object, in order.
+func EachMember(b []byte, visit func(key, keyEnd, start, end int)) bool {
 	i := skipSpace(b, 1)
 	if i < len(b) && b[i] == '}' {
 		return true
@@ -173,8 +173,8 @@ func eachMember(b []byte, visit func(key, keyEnd, start, end int)) bool {
 	}
 }
 
-// unquote gives the text that a JSON string stands for. Half a surrogate pair and bytes that are not UTF-8 stand for none.
-func unquote(raw []byte) (string, bool) {
+// Unquote gives the text that a JSON string stands for. Half a surrogate pair and bytes that are not UTF-8 stand for none.
+func Unquote(raw []byte) (string, bool) {
 	if len(raw) < 2 || raw[0] != '"' || !utf8.Valid(raw) {
 		return "", false
 	}
@@ -226,7 +226,7 @@ func keyIs(raw []byte, key string) bool {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return len(raw) == len(key)+2 && string(raw[1:len(raw)-1]) == key
 	}
-	s, ok := unquote(raw)
+	s, ok := Unquote(raw)
 	return ok && s == key
 }
 
@@ -270,8 +270,8 @@ func digits(b []byte) int {
 	return n
 }
 
-// appendQuoted appends s as a JSON string, escaping no more than JSON asks for.
-func appendQuoted(dst []byte, s string) []byte {
+// AppendQuoted appends s as a JSON string, escaping no more than JSON asks for.
+func AppendQuoted(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	start := 0

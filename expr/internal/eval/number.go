@@ -1,4 +1,4 @@
-package expr
+package eval
 
 import (
 	"bytes"
@@ -90,9 +90,9 @@ func compareMixed(i int64, f float64) int {
 	return cmp.Compare(t, f)
 }
 
-// appendNumber writes a computed number: whole ones and doubles below 2^53 without fraction as digits, other doubles as the
+// AppendNumber writes a computed number: whole ones and doubles below 2^53 without fraction as digits, other doubles as the
 // shortest text that reads back the same and is seen to be a double.
-func appendNumber(dst []byte, v any) []byte {
+func AppendNumber(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case int64:
 		return strconv.AppendInt(dst, v, 10)
@@ -109,9 +109,9 @@ func appendNumber(dst []byte, v any) []byte {
 }
 
 // beyond is the fault of a whole number that leaves the 64 bits.
-func beyond() *fault {
+func beyond() *Fault {
 	return failf("the whole number leaves the 64 bits").
-		instead("make one side a double with float() where rounding does no harm")
+		Instead("make one side a double with float() where rounding does no harm")
 }
 
 // finite gives a double, or the fault of a result that is no number.
@@ -195,7 +195,7 @@ func divide(a, b number) (any, error) {
 
 func modulo(a, b number) (any, error) {
 	if !a.whole || !b.whole {
-		return nil, failf("%% needs whole numbers").instead("convert with int()")
+		return nil, failf("%% needs whole numbers").Instead("convert with int()")
 	}
 	if b.i == 0 {
 		return nil, failf("division by zero")

@@ -1,4 +1,4 @@
-package expr
+package eval_test
 
 import (
 	"encoding/json"
@@ -11,15 +11,18 @@ import (
 	library "github.com/expr-lang/expr"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/millrace-go/millrace/expr"
+	"github.com/millrace-go/millrace/expr/internal/eval"
 )
 
 // evaluateOne compiles and evaluates with a as x and b as y.
 func evaluateOne(t interface{ Fatalf(string, ...any) }, source, a, b string) (string, error) {
-	p, err := Compile(Source{Text: source}, nil, Any)
+	p, err := expr.Compile(expr.Source{Text: source}, nil, expr.Any)
 	if err != nil {
 		t.Fatalf("%s: %v", source, err)
 	}
-	raw, err := p.Eval(Env{"x": json.RawMessage(a), "y": json.RawMessage(b)}, Budget{})
+	raw, err := p.Eval(expr.Env{"x": json.RawMessage(a), "y": json.RawMessage(b)}, expr.Budget{})
 	return string(raw), err
 }
 
@@ -143,7 +146,7 @@ func TestComputedDoublesReadBackTheSame(t *testing.T) {
 func jsonText(depth int) *rapid.Generator[string] {
 	scalar := rapid.OneOf(
 		rapid.SampledFrom([]string{"null", "true", "false", "1.10", "-0", "1E+2", "1e999999999", `"\u00e9\/"`, `"\ud83d\ude00"`, `"\ud800"`, `""`}),
-		rapid.Map(rapid.String(), func(s string) string { return string(appendQuoted(nil, s)) }),
+		rapid.Map(rapid.String(), func(s string) string { return string(eval.AppendQuoted(nil, s)) }),
 		rapid.Map(rapid.Int64(), func(i int64) string { return strconv.FormatInt(i, 10) }),
 	)
 	if depth == 0 {
@@ -184,20 +187,20 @@ func TestAnyJSONIsHandedOnAsItIs(t *testing.T) {
 		}
 		leaf := json.RawMessage(`{"a": [0, ` + v + `], "b": 1}`)
 		for _, source := range []string{"x.a[1]", "x.a[-1] ?? nil", "last(x.a)", "[x][0].a[1]", "find(x.a, #index == 1)"} {
-			p, err := Compile(Source{Text: source}, nil, Any)
+			p, err := expr.Compile(expr.Source{Text: source}, nil, expr.Any)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := p.Eval(Env{"x": leaf}, Budget{}); err != nil || string(got) != v {
+			if got, err := p.Eval(expr.Env{"x": leaf}, expr.Budget{}); err != nil || string(got) != v {
 				t.Fatalf("%s gives %s, %v, want %s", source, got, err, v)
 			}
 		}
-		tpl, err := CompileTemplate(json.RawMessage(`{"q": "${ x.a[1] }", "r": [`+v+`]}`), nil)
+		tpl, err := expr.CompileTemplate(json.RawMessage(`{"q": "${ x.a[1] }", "r": [`+v+`]}`), nil)
 		if err != nil {
 			t.Skip(err) // the text drawn holds ${
 		}
 		want := `{"q": ` + v + `, "r": [` + v + `]}`
-		if got, err := tpl.Eval(Env{"x": leaf}, Budget{}); err != nil || string(got) != want {
+		if got, err := tpl.Eval(expr.Env{"x": leaf}, expr.Budget{}); err != nil || string(got) != want {
 			t.Fatalf("the template gives %s, %v, want %s", got, err, want)
 		}
 	})
@@ -213,7 +216,7 @@ func TestTheLibraryGivesTheSame(t *testing.T) {
 			map[string]any{"k": "a", "v": 1}, map[string]any{"k": "b", "v": 2}, map[string]any{"k": "a", "v": 3},
 		},
 	}
-	leaves := Env{}
+	leaves := expr.Env{}
 	for name, v := range env {
 		raw, err := json.Marshal(v)
 		if err != nil {
@@ -249,11 +252,11 @@ func TestTheLibraryGivesTheSame(t *testing.T) {
 			return out
 		}
 		source := draw(2)
-		p, err := Compile(Source{Text: source}, nil, Any)
+		p, err := expr.Compile(expr.Source{Text: source}, nil, expr.Any)
 		if err != nil {
 			return
 		}
-		got, err := p.Eval(leaves, Budget{})
+		got, err := p.Eval(leaves, expr.Budget{})
 		if err != nil {
 			return // this evaluator refuses more: null with operators, mixed kinds
 		}

@@ -1,4 +1,4 @@
-package expr
+package eval
 
 import (
 	"regexp"
@@ -6,41 +6,41 @@ import (
 	"strings"
 )
 
-// logic is and, or: the right side is evaluated only if the left does not decide.
-type logic struct {
-	place
-	or          bool
-	left, right node
+// Logic is and, or: the right side is evaluated only if the left does not decide.
+type Logic struct {
+	Place
+	Or          bool
+	Left, Right Node
 }
 
-func (n *logic) eval(e *evaluator) (any, error) {
-	l, err := e.boolean(n.left)
-	if err != nil || l == n.or {
+func (n *Logic) eval(e *Evaluator) (any, error) {
+	l, err := e.boolean(n.Left)
+	if err != nil || l == n.Or {
 		return l, err
 	}
-	return e.boolean(n.right)
+	return e.boolean(n.Right)
 }
 
-// not is !.
-type not struct {
-	place
-	operand node
+// Not is !.
+type Not struct {
+	Place
+	Operand Node
 }
 
-func (n *not) eval(e *evaluator) (any, error) {
-	b, err := e.boolean(n.operand)
+func (n *Not) eval(e *Evaluator) (any, error) {
+	b, err := e.boolean(n.Operand)
 	return !b, err
 }
 
-// sign is unary minus, or plus.
-type sign struct {
-	place
-	minus   bool
-	operand node
+// Sign is unary minus, or plus.
+type Sign struct {
+	Place
+	Minus   bool
+	Operand Node
 }
 
-func (n *sign) eval(e *evaluator) (any, error) {
-	v, err := e.run(n.operand)
+func (n *Sign) eval(e *Evaluator) (any, error) {
+	v, err := e.Run(n.Operand)
 	if err != nil {
 		return nil, err
 	}
@@ -48,56 +48,57 @@ func (n *sign) eval(e *evaluator) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !n.minus {
+	if !n.Minus {
 		return v, nil
 	}
 	return negate(num)
 }
 
-// otherwise is ??.
-type otherwise struct {
-	place
-	left, right node
+// Otherwise is ??.
+type Otherwise struct {
+	Place
+	Left, Right Node
 }
 
-func (n *otherwise) eval(e *evaluator) (any, error) {
-	v, err := e.run(n.left)
+func (n *Otherwise) eval(e *Evaluator) (any, error) {
+	v, err := e.Run(n.Left)
 	if err != nil || v != nil {
 		return v, err
 	}
-	return e.run(n.right)
+	return e.Run(n.Right)
 }
 
-// binary is an operator that needs both of its sides.
-type binary struct {
-	place
-	left, right node
-	apply       func(e *evaluator, a, b any) (any, error)
+// Binary is an operator that needs both of its sides.
+type Binary struct {
+	Place
+	Left, Right Node
+	Apply       func(e *Evaluator, a, b any) (any, error)
 }
 
-func (n *binary) eval(e *evaluator) (any, error) {
-	a, err := e.run(n.left)
+func (n *Binary) eval(e *Evaluator) (any, error) {
+	a, err := e.Run(n.Left)
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.run(n.right)
+	b, err := e.Run(n.Right)
 	if err != nil {
 		return nil, err
 	}
-	return n.apply(e, a, b)
+	return n.Apply(e, a, b)
 }
 
-// operator describes a binary operator for the checker.
-type operator struct {
-	left, right kinds
-	alike       bool // both sides must be of the same kind
-	result      kinds
-	apply       func(e *evaluator, a, b any) (any, error)
+// Operator describes a binary operator for the checker.
+type Operator struct {
+	Left, Right Kinds
+	Alike       bool // both sides must be of the same kind
+	Result      Kinds
+	Apply       func(e *Evaluator, a, b any) (any, error)
 }
 
-var operators = map[string]operator{
-	"==": {unknown, unknown, false, isBool, func(e *evaluator, a, b any) (any, error) { return e.equal(a, b) }},
-	"!=": {unknown, unknown, false, isBool, func(e *evaluator, a, b any) (any, error) {
+// Operators are the binary operators but and, or and ??, by their spelling. Nobody changes them.
+var Operators = map[string]Operator{
+	"==": {Unknown, Unknown, false, IsBool, func(e *Evaluator, a, b any) (any, error) { return e.equal(a, b) }},
+	"!=": {Unknown, Unknown, false, IsBool, func(e *Evaluator, a, b any) (any, error) {
 		eq, err := e.equal(a, b)
 		return !eq, err
 	}},
@@ -106,24 +107,24 @@ var operators = map[string]operator{
 	">":  comparison(func(c int) bool { return c > 0 }),
 	">=": comparison(func(c int) bool { return c >= 0 }),
 
-	"+":  {isNumeric | isText, isNumeric | isText, true, isNumeric | isText, plus},
+	"+":  {IsNumeric | IsText, IsNumeric | IsText, true, IsNumeric | IsText, plus},
 	"-":  arithmetic(subtract),
 	"*":  arithmetic(multiply),
 	"/":  arithmetic(divide),
 	"%":  arithmetic(modulo),
 	"**": arithmetic(power),
 	"^":  arithmetic(power),
-	"..": {isNumeric, isNumeric, false, isList, span},
+	"..": {IsNumeric, IsNumeric, false, IsList, span},
 
-	"in":         {unknown, isList | isObject, false, isBool, isIn},
+	"in":         {Unknown, IsList | IsObject, false, IsBool, isIn},
 	"contains":   onTexts(strings.Contains),
 	"startsWith": onTexts(strings.HasPrefix),
 	"endsWith":   onTexts(strings.HasSuffix),
-	"matches":    {isText, isText, false, isBool, matches},
+	"matches":    {IsText, IsText, false, IsBool, matches},
 }
 
-func arithmetic(f func(a, b number) (any, error)) operator {
-	return operator{isNumeric, isNumeric, false, isNumeric, func(_ *evaluator, a, b any) (any, error) {
+func arithmetic(f func(a, b number) (any, error)) Operator {
+	return Operator{IsNumeric, IsNumeric, false, IsNumeric, func(_ *Evaluator, a, b any) (any, error) {
 		n, err := operandNumber(a)
 		if err != nil {
 			return nil, err
@@ -140,9 +141,9 @@ func arithmetic(f func(a, b number) (any, error)) operator {
 func operandNumber(v any) (number, error) {
 	n, ok, err := numberOf(v)
 	if err == nil && !ok {
-		f := failf("needs numbers, not %s", kindOf(v))
-		if kindOf(v) == isText {
-			f.instead("convert with int() or float()")
+		f := failf("needs numbers, not %s", KindOf(v))
+		if KindOf(v) == IsText {
+			f.Instead("convert with int() or float()")
 		}
 		return n, f
 	}
@@ -150,8 +151,8 @@ func operandNumber(v any) (number, error) {
 }
 
 // plus adds numbers and joins texts.
-func plus(e *evaluator, a, b any) (any, error) {
-	if kindOf(a) != isText && kindOf(b) != isText {
+func plus(e *Evaluator, a, b any) (any, error) {
+	if KindOf(a) != IsText && KindOf(b) != IsText {
 		n, err := operandNumber(a)
 		if err != nil {
 			return nil, err
@@ -177,11 +178,11 @@ func operandTexts(a, b any) (s, t string, err error) {
 			return "", "", err
 		}
 		if !ok {
-			f := failf("needs texts, not %s", kindOf(v))
+			f := failf("needs texts, not %s", KindOf(v))
 			if v == nil {
-				return "", "", f.instead("write ?? and a text behind the value that may be null")
+				return "", "", f.Instead("write ?? and a text behind the value that may be null")
 			}
-			return "", "", f.instead("convert with string()")
+			return "", "", f.Instead("convert with string()")
 		}
 		if i == 0 {
 			s = x
@@ -192,8 +193,8 @@ func operandTexts(a, b any) (s, t string, err error) {
 	return s, t, nil
 }
 
-func onTexts(f func(s, t string) bool) operator {
-	return operator{isText, isText, false, isBool, func(e *evaluator, a, b any) (any, error) {
+func onTexts(f func(s, t string) bool) Operator {
+	return Operator{IsText, IsText, false, IsBool, func(e *Evaluator, a, b any) (any, error) {
 		s, t, err := operandTexts(a, b)
 		if err != nil {
 			return nil, err
@@ -202,17 +203,17 @@ func onTexts(f func(s, t string) bool) operator {
 	}}
 }
 
-func comparison(holds func(c int) bool) operator {
-	both := isNumeric | isText
-	return operator{both, both, true, isBool, func(e *evaluator, a, b any) (any, error) {
+func comparison(holds func(c int) bool) Operator {
+	both := IsNumeric | IsText
+	return Operator{both, both, true, IsBool, func(e *Evaluator, a, b any) (any, error) {
 		c, err := e.order(a, b)
 		return holds(c), err
 	}}
 }
 
 // order compares two numbers or two texts.
-func (e *evaluator) order(a, b any) (int, error) {
-	if kindOf(a) == isText && kindOf(b) == isText {
+func (e *Evaluator) order(a, b any) (int, error) {
+	if KindOf(a) == IsText && KindOf(b) == IsText {
 		s, t, err := operandTexts(a, b)
 		if err != nil {
 			return 0, err
@@ -228,19 +229,19 @@ func (e *evaluator) order(a, b any) (int, error) {
 		return 0, err
 	}
 	if !ok || !ok2 {
-		return 0, failf("%s and %s have no order", kindOf(a), kindOf(b)).
-			instead("compare two numbers or two texts; write ?? behind a value that may be null")
+		return 0, failf("%s and %s have no order", KindOf(a), KindOf(b)).
+			Instead("compare two numbers or two texts; write ?? behind a value that may be null")
 	}
 	return n.compare(m), nil
 }
 
 // span is a..b: the whole numbers from a to b.
-func span(e *evaluator, a, b any) (any, error) {
-	from, err := wholeArgument(a)
+func span(e *Evaluator, a, b any) (any, error) {
+	from, err := WholeArgument(a)
 	if err != nil {
 		return nil, err
 	}
-	to, err := wholeArgument(b)
+	to, err := WholeArgument(b)
 	if err != nil {
 		return nil, err
 	}
@@ -262,22 +263,22 @@ func span(e *evaluator, a, b any) (any, error) {
 }
 
 // isIn tells whether a list has an item, or an object a key.
-func isIn(e *evaluator, a, b any) (any, error) {
+func isIn(e *Evaluator, a, b any) (any, error) {
 	switch b := b.(type) {
 	case nil:
-		return nil, failf("null has no items").instead("write ?? [] behind the list that may be null")
+		return nil, failf("null has no items").Instead("write ?? [] behind the list that may be null")
 	case *object:
 		key, ok, err := text(a)
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
-			return nil, failf("a key must be a text, not %s", kindOf(a)).instead("convert with string()")
+			return nil, failf("a key must be a text, not %s", KindOf(a)).Instead("convert with string()")
 		}
 		_, found, err := e.member(b, key)
 		return found, err
-	case *array:
-		items, err := e.items(b)
+	case *Array:
+		items, err := e.Items(b)
 		if err != nil {
 			return nil, err
 		}
@@ -291,27 +292,27 @@ func isIn(e *evaluator, a, b any) (any, error) {
 		}
 		return false, nil
 	}
-	return nil, failf("%s has no items", kindOf(b)).instead("write contains for a text")
+	return nil, failf("%s has no items", KindOf(b)).Instead("write contains for a text")
 }
 
 // maxPattern is how many instructions a compiled regular expression may have.
 const maxPattern = 10_000
 
-// pattern is a compiled regular expression and what matching costs.
+// Pattern is a compiled regular expression and what matching costs.
 type pattern struct {
 	re   *regexp.Regexp
 	size int
 }
 
-// compilePattern compiles a regular expression (RE2), bounded in size.
-func compilePattern(s string) (*pattern, error) {
+// CompilePattern compiles a regular expression (RE2), bounded in size.
+func CompilePattern(s string) (*pattern, error) {
 	bad := failf("the regular expression cannot be read")
 	if len(s) > maxPattern {
-		return nil, bad.instead("write one of at most %d bytes", maxPattern)
+		return nil, bad.Instead("write one of at most %d bytes", maxPattern)
 	}
 	tree, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
-		return nil, bad.instead("see https://github.com/google/re2/wiki/Syntax")
+		return nil, bad.Instead("see https://github.com/google/re2/wiki/Syntax")
 	}
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil || len(prog.Inst) > maxPattern {
@@ -324,7 +325,7 @@ func compilePattern(s string) (*pattern, error) {
 	return &pattern{re: re, size: len(prog.Inst)}, nil
 }
 
-func (p *pattern) match(e *evaluator, s string) (any, error) {
+func (p *pattern) match(e *Evaluator, s string) (any, error) {
 	if err := e.charge((1 + len(s)) * p.size / textUnit); err != nil {
 		return nil, err
 	}
@@ -332,12 +333,12 @@ func (p *pattern) match(e *evaluator, s string) (any, error) {
 }
 
 // matches compiles a pattern that is not constant, each time.
-func matches(e *evaluator, a, b any) (any, error) {
+func matches(e *Evaluator, a, b any) (any, error) {
 	s, t, err := operandTexts(a, b)
 	if err != nil {
 		return nil, err
 	}
-	p, err := compilePattern(t)
+	p, err := CompilePattern(t)
 	if err != nil {
 		return nil, err
 	}
@@ -347,15 +348,15 @@ func matches(e *evaluator, a, b any) (any, error) {
 	return p.match(e, s)
 }
 
-// matchesConstant matches against a pattern that the program writes.
-type matchesConstant struct {
-	place
-	left    node
-	pattern *pattern
+// MatchesConstant matches against a pattern that the program writes.
+type MatchesConstant struct {
+	Place
+	Left    Node
+	Pattern *pattern
 }
 
-func (n *matchesConstant) eval(e *evaluator) (any, error) {
-	v, err := e.run(n.left)
+func (n *MatchesConstant) eval(e *Evaluator) (any, error) {
+	v, err := e.Run(n.Left)
 	if err != nil {
 		return nil, err
 	}
@@ -363,5 +364,5 @@ func (n *matchesConstant) eval(e *evaluator) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return n.pattern.match(e, s)
+	return n.Pattern.match(e, s)
 }
