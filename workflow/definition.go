@@ -12,9 +12,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/millrace-go/millrace/expr"
+	"github.com/millrace-go/millrace/workflow/internal/input"
 )
 
 // Definition is one version of a workflow.
@@ -34,10 +33,9 @@ type Definition struct {
 	// OutputUses are the names that Output reads.
 	OutputUses Uses
 
-	canonical   []byte             // see Canonical
-	unversioned []byte             // the same without the version
-	schema      *jsonschema.Schema // Input, compiled; nil: anything
-	root        *node              // Input as a tree, for its defaults
+	canonical   []byte        // see Canonical
+	unversioned []byte        // the same without the version
+	schema      *input.Schema // of Input; nil: anything
 }
 
 // Origin says where a part of a definition was written.

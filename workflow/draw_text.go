@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/millrace-go/millrace/workflow/internal/document"
+	"github.com/millrace-go/millrace/workflow/internal/format"
 )
 
 // DrawText gives the steps as a tree for a terminal: each step with its action, what it comes after, its guards and its
@@ -18,32 +21,40 @@ func DrawText(d *Definition) string {
 		b.WriteString(": " + oneLine(d.Title))
 	}
 	b.WriteByte('\n')
-	drawBody(&b, d.Body, "")
+	drawBranches(&b, stepsOf(d.Body), "")
 	return b.String()
 }
 
 // branchOf is a line of the tree with what hangs below it.
 type branchOf struct {
 	text string
-	body *Body
 	more []branchOf
 }
 
-func drawBody(b *strings.Builder, body *Body, indent string) {
-	var branches []branchOf
+// inside gives the steps of the body of a case or a catch, which may have none.
+func inside(body *Body) []branchOf {
+	if body == nil {
+		return nil
+	}
+	return stepsOf(body)
+}
+
+// stepsOf gives a line for each step of a body.
+func stepsOf(body *Body) []branchOf {
 	width := 0
 	for _, s := range body.Steps {
 		width = max(width, len(s.Key))
 	}
-	width = min(width, 24)
+	const most = 24
+	var all []branchOf
 	for _, s := range body.Steps {
 		text := summary(s)
 		if body.Kind != Single {
-			text = fmt.Sprintf("%-*s  %s", width, s.Key, text)
+			text = fmt.Sprintf("%-*s  %s", min(width, most), s.Key, text)
 		}
-		branches = append(branches, branchOf{text: text, more: parts(s)})
+		all = append(all, branchOf{text: text, more: parts(s)})
 	}
-	drawBranches(b, branches, indent)
+	return all
 }
 
 func drawBranches(b *strings.Builder, branches []branchOf, indent string) {
@@ -54,9 +65,6 @@ func drawBranches(b *strings.Builder, branches []branchOf, indent string) {
 		}
 		b.WriteString(strings.TrimRight(indent+sign+branch.text, " ") + "\n")
 		drawBranches(b, branch.more, indent+further)
-		if branch.body != nil {
-			drawBody(b, branch.body, indent+further)
-		}
 	}
 }
 
@@ -89,7 +97,7 @@ func summary(s *Step) string {
 		note("%d attempts", s.Retry[0].Attempts)
 	}
 	if s.Timeout > 0 {
-		note("timeout %s", formatDuration(s.Timeout))
+		note("timeout %s", format.FormatDuration(s.Timeout))
 	}
 	if s.OnError != OnErrorFail {
 		note("on error %s", [...]string{"fail", "continue", "skip"}[s.OnError])
@@ -111,18 +119,18 @@ func parts(s *Step) []branchOf {
 			if c.When != nil {
 				text = "if " + oneLine(c.When.Source().Text)
 			}
-			all = append(all, branchOf{text: text + arrow(c.Next), body: c.Body})
+			all = append(all, branchOf{text: text + arrow(c.Next), more: inside(c.Body)})
 		}
 	case *Parallel:
 		for _, branch := range a.Branches {
-			all = append(all, branchOf{text: branch.Name + ":", body: branch.Body})
+			all = append(all, branchOf{text: branch.Name + ":", more: stepsOf(branch.Body)})
 		}
 	case *Block:
-		all = bodyParts(a.Body)
+		all = stepsOf(a.Body)
 	case *Map:
-		all = bodyParts(a.Body)
+		all = stepsOf(a.Body)
 	case *Loop:
-		all = bodyParts(a.Body)
+		all = stepsOf(a.Body)
 	}
 	for i := range s.Catch {
 		c := &s.Catch[i]
@@ -136,22 +144,7 @@ func parts(s *Step) []branchOf {
 		if c.When != nil {
 			text += " if " + oneLine(c.When.Source().Text)
 		}
-		all = append(all, branchOf{text: text + arrow(c.Next), body: c.Body})
-	}
-	return all
-}
-
-// bodyParts gives the steps of an only body as if they hung on its step.
-func bodyParts(body *Body) []branchOf {
-	var b strings.Builder
-	var all []branchOf
-	for _, s := range body.Steps {
-		b.Reset()
-		if body.Kind != Single {
-			b.WriteString(s.Key + "  ")
-		}
-		b.WriteString(summary(s))
-		all = append(all, branchOf{text: b.String(), more: parts(s)})
+		all = append(all, branchOf{text: text + arrow(c.Next), more: inside(c.Body)})
 	}
 	return all
 }
@@ -181,7 +174,7 @@ func actionText(a Action) string {
 		if a.Until != nil {
 			return "wait until " + oneLine(a.Until.Source().Text)
 		}
-		return "wait " + formatDuration(a.For)
+		return "wait " + format.FormatDuration(a.For)
 	case *Fail:
 		return "fail " + a.Code
 	case *End:
@@ -204,7 +197,7 @@ func mapText(a *Map) string {
 	}
 	switch {
 	case a.Tolerate.Percent > 0:
-		text += ", " + shortNumber(a.Tolerate.Percent) + "% may fail"
+		text += ", " + format.ShortNumber(a.Tolerate.Percent) + "% may fail"
 	case a.Tolerate.Count > 0:
 		text += ", " + strconv.Itoa(a.Tolerate.Count) + " may fail"
 	}
@@ -226,15 +219,15 @@ func loopText(a *Loop) string {
 		text += ", at most " + oneLine(a.Limit.Source().Text)
 	}
 	if a.Every > 0 {
-		text += ", every " + formatDuration(a.Every)
+		text += ", every " + format.FormatDuration(a.Every)
 	}
 	return text
 }
 
 // templateText gives a template's text without quotes.
 func templateText(raw []byte) string {
-	if n, err := parseJSON(raw, maxNesting); err == nil && n.kind == textNode {
-		return n.text
+	if n, err := document.ParseJSON(raw, document.MaxNesting); err == nil && n.Kind == document.Text {
+		return n.Text
 	}
 	return string(raw)
 }
@@ -244,10 +237,10 @@ func oneLine(s string) string {
 	first, rest, found := strings.Cut(strings.TrimSpace(s), "\n")
 	const most = 72
 	if found && strings.TrimSpace(rest) != "" {
-		return strings.TrimSpace(clip(first)) + " ..."
+		return strings.TrimSpace(document.Clip(first)) + " ..."
 	}
 	if len(first) > most {
-		return clip(first)
+		return document.Clip(first)
 	}
 	return first
 }

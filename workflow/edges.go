@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/millrace-go/millrace/workflow/internal/document"
+	"github.com/millrace-go/millrace/workflow/internal/flow"
 )
 
 // edges resolves what leads where in every body, and checks it.
@@ -19,13 +22,13 @@ func (r *reader) edges() {
 }
 
 // target finds the step that a `next` names. It gives -1, and notes why, when there is none.
-func (r *reader) target(b *Body, at *node, key string) int {
+func (r *reader) target(b *Body, at *document.Node, key string) int {
 	i, ok := b.ByKey[key]
 	switch {
 	case key == "end" && b.Kind != Graph:
 		return len(b.Steps)
 	case key == "end":
-		r.add(at, "write a step with `end: true` and lead to that", "`next: end` belongs to lists of steps, not to graphs")
+		r.Add(at, "write a step with `end: true` and lead to that", "`next: end` belongs to lists of steps, not to graphs")
 	case ok && b.Kind != Single:
 		return i
 	default:
@@ -35,20 +38,20 @@ func (r *reader) target(b *Body, at *node, key string) int {
 	return -1
 }
 
-func (r *reader) unknownStep(b *Body, at *node, key string) {
+func (r *reader) unknownStep(b *Body, at *document.Node, key string) {
 	remedy := "the steps here are " + someKeys(b)
 	if b.Kind == Single {
 		remedy = "write a body instead of `next`, or `next: end`"
-	} else if len(r.list) < maxMistakes {
-		if word := nearest(key, slices.Sorted(maps.Keys(b.ByKey))); word != "" {
+	} else if !r.Many() {
+		if word := document.Nearest(key, slices.Sorted(maps.Keys(b.ByKey))); word != "" {
 			remedy = fmt.Sprintf("write `%s`", word)
 		}
 	}
 	if other := r.elsewhere(key); other != nil && other.Body != b {
-		r.add(at, remedy, "the step `%s` is in another body, where no edge from here can lead", key)
+		r.Add(at, remedy, "the step `%s` is in another body, where no edge from here can lead", key)
 		return
 	}
-	r.add(at, remedy, "there is no step `%s`", clip(key))
+	r.Add(at, remedy, "there is no step `%s`", document.Clip(key))
 }
 
 // elsewhere finds a step by its key in any body.
@@ -82,7 +85,7 @@ type jump struct {
 	index int // of the case or entry
 	to    *int
 	key   string
-	at    *node
+	at    *document.Node
 }
 
 // jumps gives every `next` of the cases and catches of a step.
@@ -91,13 +94,13 @@ func (r *reader) jumps(s *Step) []jump {
 	n := r.nodes[s]
 	if w, ok := s.Action.(*Switch); ok {
 		for i := range w.Cases {
-			if at := n.get("switch").items[i].get("next"); at != nil {
+			if at := n.Get("switch").Items[i].Get("next"); at != nil {
 				all = append(all, jump{Next, i, &w.Cases[i].NextTo, w.Cases[i].Next, at})
 			}
 		}
 	}
 	for i := range s.Catch {
-		if at := wrapped(n.get("catch"))[i].get("next"); at != nil {
+		if at := wrapped(n.Get("catch"))[i].Get("next"); at != nil {
 			all = append(all, jump{Caught, i, &s.Catch[i].NextTo, s.Catch[i].Next, at})
 		}
 	}
@@ -108,7 +111,7 @@ func (r *reader) jumps(s *Step) []jump {
 func (r *reader) graph(b *Body) {
 	found := map[[2]int]*Edge{}
 	for _, s := range b.Steps {
-		after := r.nodes[s].get("after")
+		after := r.nodes[s].Get("after")
 		for i, key := range s.After {
 			from, ok := b.ByKey[key]
 			if !ok {
@@ -117,7 +120,7 @@ func (r *reader) graph(b *Body) {
 				continue
 			}
 			if found[[2]int{from, s.Index}] != nil {
-				r.add(wrapped(after)[i], "keep one of the two", "`after` names `%s` twice", key)
+				r.Add(wrapped(after)[i], "keep one of the two", "`after` names `%s` twice", key)
 			}
 			found[[2]int{from, s.Index}] = &Edge{From: from, To: s.Index}
 		}
@@ -149,16 +152,20 @@ func (r *reader) graph(b *Body) {
 
 // index fills in what follows from the edges of a graph, and checks them.
 func (r *reader) index(b *Body) {
-	topological, ok := r.order(b)
-	var ahead []bits
-	if ok {
-		ahead = leadTo(b, topological)
-		rejoins(b, ahead)
+	steps := make([]flow.Step, len(b.Steps))
+	for i, s := range b.Steps {
+		steps[i] = flowStep(s)
+	}
+	known, cycle := flow.OfGraph(steps)
+	if cycle != nil {
+		r.circle(b, cycle)
 	}
 	for _, s := range b.Steps {
-		for _, e := range s.Out {
+		for i := range s.Out {
+			e := &s.Out[i]
+			e.Rejoins = known != nil && e.Kind != Caught && known.Rejoins(e.From, e.To)
 			to := b.Steps[e.To]
-			to.In = append(to.In, e)
+			to.In = append(to.In, *e)
 			if e.Kind != Caught {
 				to.InputEdges++
 			} else {
@@ -176,60 +183,36 @@ func (r *reader) index(b *Body) {
 		s.NextIndex = len(b.Steps)
 		r.joins(s)
 	}
-	if ok && !r.unsure[b] {
-		r.flows[b] = graphFlow(b, topological, ahead)
-		r.unreached(b, topological)
-	} else {
+	if known == nil || r.unsure[b] {
 		r.unsure[b] = true
-	}
-}
-
-// joins checks `join` and `cancel_rest` against the edges that arrive.
-func (r *reader) joins(s *Step) {
-	n := r.nodes[s]
-	if s.Join.Kind == JoinCount && s.Join.N > len(s.In) && !r.unsure[s.Body] {
-		r.add(n.get("join"), fmt.Sprintf("write a number up to %d, or list more steps in `after`", len(s.In)),
-			"`join` waits for %d steps, but only %d lead to `%s`", s.Join.N, len(s.In), s.Key)
-	}
-	r.cancelRest(s)
-}
-
-// cancelRest notes a `cancel_rest` that has nothing to cancel.
-func (r *reader) cancelRest(s *Step) {
-	i := r.nodes[s].find("cancel_rest")
-	if i < 0 || s.Action == nil || s.Body.Kind == Graph && (s.Join.Kind == JoinAny || s.Join.Kind == JoinCount) {
 		return
 	}
-	if _, ok := s.Action.(*Parallel); !ok {
-		r.add(r.nodes[s].keys[i], "write it beside `parallel` and `need`, inside `map`, or beside `join: any` or `join: N`",
-			"`cancel_rest` has nothing to cancel on `%s`", s.Key)
-	}
+	r.flows[b] = known
+	r.unreached(b)
 }
 
-// order sorts a graph so that every edge leads forward; it notes a cycle when there is one.
-func (r *reader) order(b *Body) (sorted []int, ok bool) {
-	left := make([]int, len(b.Steps))
-	for _, s := range b.Steps {
-		for _, e := range s.Out {
-			left[e.To]++
-		}
+// flowStep says of a step what its flow depends on.
+func flowStep(s *Step) flow.Step {
+	f := flow.Step{
+		Gives: succeeds(s), Firm: s.OnError == OnErrorFail, Skips: s.OnError == OnErrorSkip, Ends: ends(s), EndsEarly: endsEarly(s),
+		All: s.Join.Kind == JoinAll, Some: s.Join.Kind == JoinAny || s.Join.Kind == JoinCount,
 	}
-	for i, n := range left {
-		if n == 0 {
-			sorted = append(sorted, i)
-		}
+	for _, e := range s.Out {
+		f.Out = append(f.Out, flow.Edge{From: e.From, To: e.To, Kind: flow.Kind(e.Kind)})
 	}
-	for k := 0; k < len(sorted); k++ {
-		for _, e := range b.Steps[sorted[k]].Out {
-			if left[e.To]--; left[e.To] == 0 {
-				sorted = append(sorted, e.To)
-			}
-		}
+	return f
+}
+
+// succeeds says whether a step has an output whenever the flow goes on after it on its own ways.
+func succeeds(s *Step) bool {
+	if s.When != nil || s.OnError == OnErrorContinue {
+		return false
 	}
-	if len(sorted) == len(b.Steps) {
-		return sorted, true
-	}
-	cycle := findCycle(b, left)
+	return !slices.ContainsFunc(s.Catch, func(c Catch) bool { return c.Next == "" })
+}
+
+// circle notes steps that wait for each other.
+func (r *reader) circle(b *Body, cycle []int) {
 	var names []string
 	for _, i := range append(cycle, cycle[0]) {
 		names = append(names, "`"+b.Steps[i].Key+"`")
@@ -238,74 +221,33 @@ func (r *reader) order(b *Body) (sorted []int, ok bool) {
 		names = append(append(names[:6:6], "..."), names[len(names)-5:]...)
 	}
 	first := b.Steps[cycle[0]]
-	at := r.nodes[first].get("after")
+	at := r.nodes[first].Get("after")
 	if at == nil {
 		at = r.nodes[first]
 	}
-	r.add(at, "take one of these edges out, or use `loop` to repeat steps", "the steps wait for each other in a circle: %s", strings.Join(names, " -> "))
-	return nil, false
+	r.Add(at, "take one of these edges out, or use `loop` to repeat steps", "the steps wait for each other in a circle: %s", strings.Join(names, " -> "))
 }
 
-// findCycle follows edges between steps that are left over until one comes again.
-func findCycle(b *Body, left []int) []int {
-	into := make([]int, len(b.Steps)) // a left-over step before it
-	for i := range into {
-		into[i] = -1
+// joins checks `join` and `cancel_rest` against the edges that arrive.
+func (r *reader) joins(s *Step) {
+	n := r.nodes[s]
+	if s.Join.Kind == JoinCount && s.Join.N > len(s.In) && !r.unsure[s.Body] {
+		r.Add(n.Get("join"), fmt.Sprintf("write a number up to %d, or list more steps in `after`", len(s.In)),
+			"`join` waits for %d steps, but only %d lead to `%s`", s.Join.N, len(s.In), s.Key)
 	}
-	at := -1
-	for i := range b.Steps {
-		if left[i] == 0 {
-			continue
-		}
-		at = i
-		for _, e := range b.Steps[i].Out {
-			if left[e.To] > 0 && into[e.To] < 0 {
-				into[e.To] = i
-			}
-		}
-	}
-	seen := map[int]int{}
-	var path []int
-	for {
-		if k, ok := seen[at]; ok {
-			cycle := path[k:]
-			slices.Reverse(cycle)
-			least := slices.Index(cycle, slices.Min(cycle))
-			return append(slices.Clone(cycle[least:]), cycle[:least]...)
-		}
-		seen[at] = len(path)
-		path = append(path, at)
-		at = into[at]
-	}
+	r.cancelRest(s)
 }
 
-// rejoins marks the edges whose target a catch of their source leads to as well.
-func rejoins(b *Body, ahead []bits) {
-	for _, s := range b.Steps {
-		reached := newBits(len(b.Steps) + 1)
-		for _, e := range s.Out {
-			if e.Kind == Caught {
-				reached.join(ahead[e.To])
-				reached.add(e.To)
-			}
-		}
-		for i := range s.Out {
-			s.Out[i].Rejoins = s.Out[i].Kind != Caught && reached.has(s.Out[i].To)
-		}
+// cancelRest notes a `cancel_rest` that has nothing to cancel.
+func (r *reader) cancelRest(s *Step) {
+	i := r.nodes[s].Find("cancel_rest")
+	if i < 0 || s.Action == nil || s.Body.Kind == Graph && (s.Join.Kind == JoinAny || s.Join.Kind == JoinCount) {
+		return
 	}
-}
-
-// leadTo gives, for each step of a graph, the steps that its edges lead to, directly or through others.
-func leadTo(b *Body, topological []int) []bits {
-	ahead := make([]bits, len(b.Steps))
-	for _, i := range slices.Backward(topological) {
-		ahead[i] = newBits(len(b.Steps) + 1)
-		for _, e := range b.Steps[i].Out {
-			ahead[i].join(ahead[e.To])
-			ahead[i].add(e.To)
-		}
+	if _, ok := s.Action.(*Parallel); !ok {
+		r.Add(r.nodes[s].Keys[i], "write it beside `parallel` and `need`, inside `map`, or beside `join: any` or `join: N`",
+			"`cancel_rest` has nothing to cancel on `%s`", s.Key)
 	}
-	return ahead
 }
 
 // ends says whether no step follows s whatever happens.
@@ -317,13 +259,29 @@ func ends(s *Step) bool {
 	return false
 }
 
+// endsEarly says whether a step may end the body, or the run from inside the step.
+func endsEarly(s *Step) bool {
+	_, ok := s.Action.(*End)
+	return ok || endsRunInside(s)
+}
+
+func endsRunInside(s *Step) bool {
+	for _, b := range s.Bodies {
+		for _, inner := range b.Steps {
+			if e, ok := inner.Action.(*End); ok && e.Run || endsRunInside(inner) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // unreached notes the steps of a graph that stand behind steps after which nothing comes.
-func (r *reader) unreached(b *Body, topological []int) {
-	for _, i := range topological {
-		s := b.Steps[i]
+func (r *reader) unreached(b *Body) {
+	for _, s := range b.Steps {
 		if len(s.In) > 0 && !slices.ContainsFunc(s.In, func(e Edge) bool { return !ends(b.Steps[e.From]) }) {
 			from := b.Steps[s.In[0].From]
-			r.add(r.nodes[s], "take it out, or let it come after another step", "nothing reaches `%s`: `%s` ends its scope", s.Key, from.Key)
+			r.Add(r.nodes[s], "take it out, or let it come after another step", "nothing reaches `%s`: `%s` ends its scope", s.Key, from.Key)
 		}
 	}
 }
@@ -333,7 +291,7 @@ func (r *reader) sequence(b *Body) {
 	jumped := map[int]*Step{}
 	for _, s := range b.Steps {
 		s.NextIndex = s.Index + 1
-		if next := r.nodes[s].get("next"); next != nil && b.Kind == Sequence {
+		if next := r.nodes[s].Get("next"); next != nil && b.Kind == Sequence {
 			if to := r.target(b, next, s.Next); to >= 0 {
 				s.NextIndex = to
 				jumped[to] = s
@@ -356,17 +314,54 @@ func (r *reader) sequence(b *Body) {
 	if r.unsure[b] || len(b.Steps) == 0 {
 		return
 	}
-	flow := sequenceFlow(b)
-	r.flows[b] = flow
+	known := flow.OfSequence(len(b.Steps), ways(b))
+	r.flows[b] = known
 	for _, s := range b.Steps[1:] {
 		before := b.Steps[s.Index-1]
-		runsInto := before.Next == "" && slices.ContainsFunc(flow.into[s.Index], func(w way) bool { return w.from == before.Index && !w.jump })
-		if from := jumped[s.Index]; from != nil && runsInto && flow.reached.has(before.Index) && from != before {
-			r.add(r.nodes[before], fmt.Sprintf("write `next: %s` on `%s` if it is meant", s.Key, before.Key),
+		runsInto := before.Next == "" && known.RunsInto(before.Index, s.Index) && known.Reached(before.Index)
+		if from := jumped[s.Index]; from != nil && runsInto && from != before {
+			r.Add(r.nodes[before], fmt.Sprintf("write `next: %s` on `%s` if it is meant", s.Key, before.Key),
 				"`%s` is jumped to from `%s` and also run into from `%s`", s.Key, from.Key, before.Key)
 		}
-		if !flow.reached.has(s.Index) && (s.Index == 0 || flow.reached.has(s.Index-1)) {
-			r.add(r.nodes[s], "take it out, or lead to it with `next`", "nothing reaches `%s`: `%s` goes elsewhere", s.Key, before.Key)
+		if !known.Reached(s.Index) && known.Reached(before.Index) {
+			r.Add(r.nodes[s], "take it out, or lead to it with `next`", "nothing reaches `%s`: `%s` goes elsewhere", s.Key, before.Key)
 		}
 	}
+}
+
+// ways gives how the steps of a sequence follow each other.
+func ways(b *Body) []flow.Way {
+	var all []flow.Way
+	for _, s := range b.Steps {
+		gives := succeeds(s) && s.OnError == OnErrorFail
+		if w, ok := s.Action.(*Switch); ok {
+			for i := range w.Cases {
+				if w.Cases[i].Next != "" {
+					all = append(all, flow.Way{From: s.Index, To: w.Cases[i].NextTo, Jump: true, Gives: gives})
+				}
+			}
+		}
+		for i := range s.Catch {
+			if s.Catch[i].Next != "" {
+				all = append(all, flow.Way{From: s.Index, To: s.Catch[i].NextTo, Jump: true})
+			}
+		}
+		if !ends(s) && !alwaysJumps(s) {
+			all = append(all, flow.Way{From: s.Index, To: s.NextIndex, Gives: gives})
+		}
+		if endsEarly(s) {
+			all = append(all, flow.Way{From: s.Index, To: len(b.Steps), Jump: true})
+		}
+	}
+	return all
+}
+
+// alwaysJumps says whether a switch never goes on to the step after it.
+func alwaysJumps(s *Step) bool {
+	w, ok := s.Action.(*Switch)
+	if !ok || s.When != nil || s.OnError != OnErrorFail || len(w.Cases) == 0 || w.Cases[len(w.Cases)-1].When != nil {
+		return false
+	}
+	return !slices.ContainsFunc(w.Cases, func(c Case) bool { return c.Next == "" }) &&
+		!slices.ContainsFunc(s.Catch, func(c Catch) bool { return c.Next == "" })
 }

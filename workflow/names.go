@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/millrace-go/millrace/expr"
+	"github.com/millrace-go/millrace/workflow/internal/document"
 )
 
 // role says what a program is for, which decides the names that it sees.
@@ -24,7 +25,7 @@ const (
 // pending is a program or a template that is compiled once all steps and edges are known.
 type pending struct {
 	step     *Step // nil: the workflow's output
-	node     *node
+	node     *document.Node
 	role     role
 	want     expr.Kind
 	uses     *Uses
@@ -33,7 +34,7 @@ type pending struct {
 }
 
 // program notes a bare expression. Until it is compiled the target holds an empty program, which says that one is written.
-func (r *reader) program(s *Step, n *node, role role, want expr.Kind, uses *Uses, target **expr.Program) {
+func (r *reader) program(s *Step, n *document.Node, role role, want expr.Kind, uses *Uses, target **expr.Program) {
 	if n == nil {
 		return
 	}
@@ -42,7 +43,7 @@ func (r *reader) program(s *Step, n *node, role role, want expr.Kind, uses *Uses
 }
 
 // template notes a value with ${ expressions }.
-func (r *reader) template(s *Step, n *node, role role, uses *Uses, set func(*expr.Template)) {
+func (r *reader) template(s *Step, n *document.Node, role role, uses *Uses, set func(*expr.Template)) {
 	r.programs = append(r.programs, &pending{step: s, node: n, role: role, uses: uses, template: set})
 }
 
@@ -60,12 +61,12 @@ func (r *reader) compile() {
 		var err error
 		if p.program != nil {
 			var program *expr.Program
-			if program, err = expr.Compile(expr.Source{Text: p.node.text}, names, p.want); err == nil {
+			if program, err = expr.Compile(expr.Source{Text: p.node.Text}, names, p.want); err == nil {
 				*p.program, compiled = program, program
 			}
 		} else {
 			var template *expr.Template
-			if template, err = expr.CompileTemplate(p.node.raw(), names); err == nil {
+			if template, err = expr.CompileTemplate(p.node.Raw(), names); err == nil {
 				p.template(template)
 				compiled = template
 			}
@@ -85,14 +86,14 @@ func (r *reader) compile() {
 func (r *reader) misspelt(p *pending, err error) {
 	var e *expr.Error
 	if !errors.As(err, &e) {
-		r.add(p.node, "mend the expression", "%v", err)
+		r.Add(p.node, "mend the expression", "%v", err)
 		return
 	}
 	remedy := e.Remedy
 	if remedy == "" {
 		remedy = "mend the expression"
 	}
-	r.inText(p.node.at(e.Pointer), e.Offset, remedy, "in the expression: %s", e.Reason)
+	r.InText(p.node.At(e.Pointer), e.Offset, remedy, "in the expression: %s", e.Reason)
 }
 
 // level is one body that a program looks into, from the inside out.
@@ -146,12 +147,12 @@ var (
 // text gives what is looked at for names: the program, or all texts of a template that hold an expression.
 func (p *pending) text() string {
 	if p.program != nil {
-		return p.node.text
+		return p.node.Text
 	}
 	var b strings.Builder
-	p.node.texts(func(n *node) {
-		if strings.Contains(n.text, "${") {
-			b.WriteString(n.text)
+	p.node.Texts(func(n *document.Node) {
+		if strings.Contains(n.Text, "${") {
+			b.WriteString(n.Text)
 			b.WriteByte('\n')
 		}
 	})
@@ -292,7 +293,7 @@ func (r *reader) before(l level, i int) bool {
 		return true
 	}
 	f := r.flows[l.body]
-	return f != nil && f.mayRunBefore(i, l.at)
+	return f != nil && f.Before(i, l.at)
 }
 
 // strangers explains names in the text that no program here knows but whose meaning is plain.

@@ -6,29 +6,31 @@ import (
 	"strings"
 
 	"github.com/millrace-go/millrace/expr"
+	"github.com/millrace-go/millrace/workflow/internal/document"
+	"github.com/millrace-go/millrace/workflow/internal/format"
 )
 
 // action reads the one action of a step.
-func (r *reader) action(s *Step, n *node, depth int) {
-	keys := r.actionKeys(n)
+func (r *reader) action(s *Step, n *document.Node, depth int) {
+	keys := actionKeys(n)
 	if len(keys) == 0 {
-		if !n.broken {
-			r.add(n, "write one of task, run, shell, set, wait, switch, steps, parallel, map, loop, fail, end", "the step `%s` has no action", s.Key)
+		if !n.Broken {
+			r.Add(n, "write one of "+strings.Join(format.Actions(), ", "), "the step `%s` has no action", s.Key)
 		}
 		return
 	}
 	if len(keys) > 1 {
 		var names []string
 		for _, key := range keys {
-			names = append(names, "`"+key.text+"`")
+			names = append(names, "`"+key.Text+"`")
 		}
-		r.add(keys[1], "keep one, and make a step of its own of each other", "the step `%s` has %d actions: %s", s.Key, len(keys), strings.Join(names, ", "))
+		r.Add(keys[1], "keep one, and make a step of its own of each other", "the step `%s` has %d actions: %s", s.Key, len(keys), strings.Join(names, ", "))
 		return
 	}
-	v := n.get(keys[0].text)
-	switch keys[0].text {
+	v := n.Get(keys[0].Text)
+	switch keys[0].Text {
 	case "task":
-		s.Action, s.IsTask = &Task{Handler: v.text}, true
+		s.Action, s.IsTask = &Task{Handler: v.Text}, true
 	case "run", "shell":
 		s.IsTask = true
 		r.command(s, n, v)
@@ -44,23 +46,23 @@ func (r *reader) action(s *Step, n *node, depth int) {
 		r.end(s, v)
 	default:
 		s.IsComposite = true
-		r.composite(s, keys[0].text, v, depth)
+		r.composite(s, keys[0].Text, v, depth)
 	}
 }
 
-func (r *reader) command(s *Step, n, v *node) {
+func (r *reader) command(s *Step, n, v *document.Node) {
 	c := &Command{Stdin: StdinJSON, Stdout: StdoutAuto}
 	s.Action = c
-	if v.kind == listNode {
-		c.Args = make([]*expr.Template, len(v.items))
-		for i, item := range v.items {
+	if v.Kind == document.List {
+		c.Args = make([]*expr.Template, len(v.Items))
+		for i, item := range v.Items {
 			r.template(s, item, workerRole, &s.Uses, func(t *expr.Template) { c.Args[i] = t })
 		}
-		if len(v.items) > 0 && (v.items[0].kind != textNode || v.items[0].text == "") {
-			r.add(v.items[0], "write the program as text", "the first word of `run` is the program")
+		if len(v.Items) > 0 && (v.Items[0].Kind != document.Text || v.Items[0].Text == "") {
+			r.Add(v.Items[0], "write the program as text", "the first word of `run` is the program")
 		}
-	} else if c.Script = v.text; strings.TrimSpace(v.text) == "" {
-		r.add(v, "write a script", "the script is empty")
+	} else if c.Script = v.Text; strings.TrimSpace(v.Text) == "" {
+		r.Add(v, "write a script", "the script is empty")
 	}
 	if v := text(n, "stdin"); v != "" {
 		c.Stdin = Stdin(v)
@@ -68,79 +70,79 @@ func (r *reader) command(s *Step, n, v *node) {
 	if v := text(n, "stdout"); v != "" {
 		c.Stdout = Stdout(v)
 	}
-	codes := n.get("codes")
-	if codes == nil || len(codes.items) == 0 {
+	codes := n.Get("codes")
+	if codes == nil || len(codes.Items) == 0 {
 		return
 	}
 	c.Codes = map[int]string{}
-	for i, key := range codes.keys {
-		status, err := strconv.Atoi(key.text)
-		if err != nil || status < 1 || status > 255 || strconv.Itoa(status) != key.text {
-			r.add(key, "write a number from 1 to 255", "%q is not an exit status", clip(key.text))
+	for i, key := range codes.Keys {
+		status, err := strconv.Atoi(key.Text)
+		if err != nil || status < 1 || status > 255 || strconv.Itoa(status) != key.Text {
+			r.Add(key, "write a number from 1 to 255", "%q is not an exit status", document.Clip(key.Text))
 			continue
 		}
-		c.Codes[status] = codes.items[i].text
+		c.Codes[status] = codes.Items[i].Text
 	}
 }
 
-func (r *reader) wait(s *Step, v *node) {
+func (r *reader) wait(s *Step, v *document.Node) {
 	w := &Wait{}
 	s.Action = w
-	if v.kind == textNode {
-		w.For, _ = ParseDuration(v.text) // checked before
+	if v.Kind == document.Text {
+		w.For, _ = format.ParseDuration(v.Text) // checked before
 		return
 	}
-	if v.get("until") == nil && !v.broken {
-		r.add(v, "write `wait: 5m` or `wait: { until: ... }`", "`wait` does not say how long")
+	if v.Get("until") == nil && !v.Broken {
+		r.Add(v, "write `wait: 5m` or `wait: { until: ... }`", "`wait` does not say how long")
 	}
-	r.program(s, v.get("until"), actionRole, expr.Any, &s.ActionUses, &w.Until)
+	r.program(s, v.Get("until"), actionRole, expr.Any, &s.ActionUses, &w.Until)
 }
 
-func (r *reader) fail(s *Step, v *node) {
+func (r *reader) fail(s *Step, v *document.Node) {
 	f := &Fail{Code: "failed"}
 	s.Action = f
 	if code := text(v, "code"); code != "" {
 		f.Code = code
 	}
-	if message := v.get("message"); message != nil {
+	if message := v.Get("message"); message != nil {
 		r.template(s, newTextAt(message), actionRole, &s.ActionUses, func(t *expr.Template) { f.Message = t })
 	}
-	if data := v.get("data"); data != nil {
+	if data := v.Get("data"); data != nil {
 		r.template(s, data, actionRole, &s.ActionUses, func(t *expr.Template) { f.Data = t })
 	}
 }
 
 // newTextAt gives a number or a boolean as the text that stands there.
-func newTextAt(n *node) *node {
+func newTextAt(n *document.Node) *document.Node {
 	c := *n
-	c.kind = textNode
+	c.Kind = document.Text
 	return &c
 }
 
-func (r *reader) end(s *Step, v *node) {
-	e := &End{Run: v.is("run")}
+func (r *reader) end(s *Step, v *document.Node) {
+	e := &End{Run: v.Is("run")}
 	s.Action = e
-	if v.is("false") {
-		r.add(v, "write true, or leave the step out", "`end` wants true, not false")
+	if v.Is("false") {
+		r.Add(v, "write true, or leave the step out", "`end` wants true, not false")
 	}
-	if output := v.get("output"); output != nil {
+	if output := v.Get("output"); output != nil {
 		r.template(s, output, actionRole, &s.ActionUses, func(t *expr.Template) { e.Output = t })
 	}
 }
 
-func (r *reader) composite(s *Step, action string, v *node, depth int) {
+func (r *reader) composite(s *Step, action string, v *document.Node, depth int) {
 	switch action {
 	case "steps":
 		s.Action = &Block{Body: r.body(v, s, "", depth+1)}
 	case "parallel":
 		p := &Parallel{}
 		s.Action = p
-		for i, key := range v.keys {
-			if !keyPattern.MatchString(key.text) {
-				r.add(key, "write letters, digits, _ and - only", "%q cannot be the name of a branch", clip(key.text))
+		for i, key := range v.Keys {
+			if !format.IsKey(key.Text) {
+				r.Add(key, "write letters, digits, _ and - only", "%q cannot be the name of a branch", document.Clip(key.Text))
 			}
-			body := r.inner(v.items[i], s, key.text, depth+1, "the branch `"+clip(key.text)+"`")
-			p.Branches = append(p.Branches, Branch{Name: key.text, Body: body})
+			body := r.inner(v.Items[i], s, key.Text, depth+1, "the branch `"+document.Clip(key.Text)+"`")
+			p.Branches = append(p.Branches, Branch{Name: key.Text, Body: body})
 		}
 	case "map":
 		r.mapAction(s, v, depth)
@@ -151,77 +153,77 @@ func (r *reader) composite(s *Step, action string, v *node, depth int) {
 	}
 }
 
-func (r *reader) mapAction(s *Step, v *node, depth int) {
+func (r *reader) mapAction(s *Step, v *document.Node, depth int) {
 	m := &Map{As: "item", Parallel: int(integer(v, "parallel"))}
 	s.Action = m
-	if as := v.get("as"); as != nil {
-		m.As = as.text
+	if as := v.Get("as"); as != nil {
+		m.As = as.Text
 		r.itemName(as)
 	}
-	if v.get("over") == nil && !v.broken {
-		r.add(v, "write `over: LIST`", "`map` does not say over what")
+	if v.Get("over") == nil && !v.Broken {
+		r.Add(v, "write `over: LIST`", "`map` does not say over what")
 	}
-	if t := v.get("tolerate"); t != nil && t.kind == numberNode {
+	if t := v.Get("tolerate"); t != nil && t.Kind == document.Number {
 		m.Tolerate.Count = number[int](t)
 	} else if t != nil {
-		m.Tolerate.Percent = percentage(t.text)
+		m.Tolerate.Percent = format.Percentage(t.Text)
 	}
 	if set(v, "cancel_rest") {
 		s.CancelRest = true
 	}
-	r.program(s, v.get("over"), actionRole, expr.List, &s.ActionUses, &m.Over)
-	r.program(s, v.get("need"), needRole, expr.Number, &s.NeedUses, &s.Need)
+	r.program(s, v.Get("over"), actionRole, expr.List, &s.ActionUses, &m.Over)
+	r.program(s, v.Get("need"), needRole, expr.Number, &s.NeedUses, &s.Need)
 	m.Body = r.inner(v, s, "", depth+1, "the map `"+s.Key+"`")
 }
 
 // itemName notes an `as` that would hide another name or cannot be written in an expression.
-func (r *reader) itemName(as *node) {
+func (r *reader) itemName(as *document.Node) {
 	switch {
-	case isReserved(as.text) || isReserved(as.text+"_index"):
-		r.add(as, "choose another name", "`as: %s` would hide a name that means something else", as.text)
-	case strings.Contains(as.text, "-") || as.text[0] >= '0' && as.text[0] <= '9':
-		r.add(as, "write letters, digits and _, with a letter first", "`%s` cannot be used as a name in expressions", as.text)
+	case isReserved(as.Text) || isReserved(as.Text+"_index"):
+		r.Add(as, "choose another name", "`as: %s` would hide a name that means something else", as.Text)
+	case strings.Contains(as.Text, "-") || as.Text[0] >= '0' && as.Text[0] <= '9':
+		r.Add(as, "write letters, digits and _, with a letter first", "`%s` cannot be used as a name in expressions", as.Text)
 	}
 }
 
-func (r *reader) loop(s *Step, v *node, depth int) {
+func (r *reader) loop(s *Step, v *document.Node, depth int) {
 	l := &Loop{Every: span(v, "every"), Collect: set(v, "collect")}
 	s.Action = l
-	if v.get("over") != nil {
+	if v.Get("over") != nil {
 		l.As = "item"
 	}
-	if as := v.get("as"); as != nil {
+	if as := v.Get("as"); as != nil {
 		r.itemName(as)
-		l.As = as.text
-		if v.get("over") == nil && !v.broken {
-			r.add(as, "write `over: LIST` too, or leave it out", "`as` names an item, but the loop has no list")
+		l.As = as.Text
+		if v.Get("over") == nil && !v.Broken {
+			r.Add(as, "write `over: LIST` too, or leave it out", "`as` names an item, but the loop has no list")
 		}
 	}
-	r.program(s, v.get("over"), actionRole, expr.List, &s.ActionUses, &l.Over)
-	r.program(s, v.get("limit"), actionRole, expr.Number, &s.ActionUses, &l.Limit)
-	r.program(s, v.get("while"), passRole, expr.Bool, &l.WhileUses, &l.While)
-	r.program(s, v.get("until"), passRole, expr.Bool, &l.UntilUses, &l.Until)
-	if v.get("over") == nil && v.get("while") == nil && v.get("until") == nil && v.get("limit") == nil && !v.broken {
-		r.add(v, "write `while`, `until`, `over` or `limit`", "the loop `%s` never ends", s.Key)
+	r.program(s, v.Get("over"), actionRole, expr.List, &s.ActionUses, &l.Over)
+	r.program(s, v.Get("limit"), actionRole, expr.Number, &s.ActionUses, &l.Limit)
+	r.program(s, v.Get("while"), passRole, expr.Bool, &l.WhileUses, &l.While)
+	r.program(s, v.Get("until"), passRole, expr.Bool, &l.UntilUses, &l.Until)
+	if v.Get("over") == nil && v.Get("while") == nil && v.Get("until") == nil && v.Get("limit") == nil && !v.Broken {
+		r.Add(v, "write `while`, `until`, `over` or `limit`", "the loop `%s` never ends", s.Key)
 	}
 	l.Body = r.inner(v, s, "", depth+1, "the loop `"+s.Key+"`")
 }
 
-func (r *reader) switchAction(s *Step, v *node, depth int) {
-	w := &Switch{Cases: make([]Case, len(v.items))}
+func (r *reader) switchAction(s *Step, v *document.Node, depth int) {
+	w := &Switch{Cases: make([]Case, len(v.Items))}
 	s.Action = w
-	for i, item := range v.items {
+	for i, item := range v.Items {
 		c := &w.Cases[i]
 		c.Next, c.Origin = text(item, "next"), r.origin(item)
-		r.program(s, item.get("when"), actionRole, expr.Bool, &c.WhenUses, &c.When)
-		if item.get("when") == nil && !item.broken && i < len(v.items)-1 {
-			r.add(item, "write `when`, or put it last", "case %d of `%s` takes everything, so that no later one is reached", i+1, s.Key)
+		r.program(s, item.Get("when"), actionRole, expr.Bool, &c.WhenUses, &c.When)
+		if item.Get("when") == nil && !item.Broken && i < len(v.Items)-1 {
+			r.Add(item, "write `when`, or put it last", "case %d of `%s` takes everything, so that no later one is reached", i+1, s.Key)
 		}
 		what := fmt.Sprintf("case %d of `%s`", i+1, s.Key)
-		if item.get("next") == nil {
+		if item.Get("next") == nil {
 			c.Body = r.inner(item, s, "case-"+strconv.Itoa(i+1), depth+1, what)
-		} else if item.get("do") != nil || item.get("steps") != nil {
-			r.add(item, "keep one of the two", "%s has both `next` and a body", what)
+		} else if item.Get("do") != nil || item.Get("steps") != nil {
+			r.Add(item, "keep one of the two", "%s has both `next` and a body", what)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/millrace-go/millrace/expr"
+	"github.com/millrace-go/millrace/workflow/internal/document"
 )
 
 // use records the names that a compiled program reads.
@@ -59,7 +60,7 @@ func with[T comparable](uses []T, use T) []T {
 // useStep records a use of steps.KEY, and what must be kept for it.
 func (r *reader) useStep(p *pending, levels []level, ref expr.Ref) {
 	if len(ref) == 1 {
-		r.inText(p.first("steps"), p.offset("steps"), "write steps.KEY.output", "`steps` alone cannot be used")
+		r.InText(p.first("steps"), p.offset("steps"), "write steps.KEY.output", "`steps` alone cannot be used")
 		return
 	}
 	up, i := r.find(levels, ref[1])
@@ -86,10 +87,10 @@ func (r *reader) useStep(p *pending, levels []level, ref expr.Ref) {
 }
 
 // first gives the node whose text holds a word, for positions.
-func (p *pending) first(word string) *node {
+func (p *pending) first(word string) *document.Node {
 	found := p.node
-	p.node.texts(func(n *node) {
-		if found == p.node && strings.Contains(n.text, word) && (p.program != nil || strings.Contains(n.text, "${")) {
+	p.node.Texts(func(n *document.Node) {
+		if found == p.node && strings.Contains(n.Text, word) && (p.program != nil || strings.Contains(n.Text, "${")) {
 			found = n
 		}
 	})
@@ -97,7 +98,7 @@ func (p *pending) first(word string) *node {
 }
 
 // offset gives where in that text the word stands.
-func (p *pending) offset(word string) int { return strings.Index(p.first(word).text, word) }
+func (p *pending) offset(word string) int { return strings.Index(p.first(word).Text, word) }
 
 // doubt is a program that reads into steps.KEY.output without asking whether it is null. It is judged once every program is
 // compiled, because a `when` somewhere may have asked.
@@ -117,7 +118,7 @@ func (r *reader) judge(d doubt) {
 	l := levels[up]
 	f, step := r.flows[l.body], l.body.Steps[i]
 	own := l.self && i == l.at
-	if f == nil || r.unsure[l.body] || !own && f.sure[l.at].has(i) || r.asked(d, levels[up].body) {
+	if f == nil || r.unsure[l.body] || !own && f.Sure(i, l.at) || r.asked(d, levels[up].body) {
 		return
 	}
 	reason := fmt.Sprintf("there is a way here that goes round `%s`", d.key)
@@ -126,14 +127,14 @@ func (r *reader) judge(d doubt) {
 		reason = "the step failed"
 	case step.When != nil:
 		reason = fmt.Sprintf("`%s` is passed over when its `when` is false", d.key)
-	case step.OnError != OnErrorFail || slices.ContainsFunc(step.Catch, func(c Catch) bool { return c.Body != nil }):
+	case step.OnError != OnErrorFail || slices.ContainsFunc(step.Catch, func(c Catch) bool { return c.Next == "" }):
 		reason = fmt.Sprintf("`%s` may have failed", d.key)
 	}
 	name := "steps." + d.key + ".output"
 	if strings.Contains(d.key, "-") {
 		name = fmt.Sprintf("steps[%q].output", d.key)
 	}
-	r.inText(d.first(name), d.offset(name), fmt.Sprintf("write `%s?.` or `?? OTHER`, or ask for it with `when`", name),
+	r.InText(d.first(name), d.offset(name), fmt.Sprintf("write `%s?.` or `?? OTHER`, or ask for it with `when`", name),
 		"%s may be null here: %s", name, reason)
 }
 

@@ -3,12 +3,30 @@ package workflow
 import (
 	"bytes"
 	"crypto/sha256"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
-	"unicode"
+	"encoding/json"
+	"time"
+
+	"github.com/millrace-go/millrace/workflow/internal/document"
+	"github.com/millrace-go/millrace/workflow/internal/format"
+	"github.com/millrace-go/millrace/workflow/internal/input"
 )
+
+// Mistake is one thing that is wrong in a workflow: where, what, and what to write instead. Its String is one line,
+// FILE:LINE:COLUMN: message; remedy. In a workflow built in Go, File is the JSON pointer of the part and Line is 0.
+type Mistake = document.Mistake
+
+// Mistakes is the error of [Read] and [Builder.Build]: all that is wrong, in the order of the file, one line each.
+type Mistakes = document.Mistakes
+
+// InputError is the error of [Definition.ValidateInput]: everything that is wrong with an input, each with its path.
+type InputError = input.Error
+
+// InputProblem is one thing that is wrong with an input.
+type InputProblem = input.Problem
+
+// ParseDuration reads a duration as files write it: 250ms, 90s, 1h30m, 7d, 2w, or ISO 8601 without years and months, whose
+// length depends on the calendar (PT5M, P3D). A bare number is an error that names the spellings. The longest is 100 years.
+func ParseDuration(s string) (time.Duration, error) { return format.ParseDuration(s) }
 
 // Canonical gives the definition as a JSON document in the file format: keys in the format's order, defaults left out, one
 // spelling for each value. Definitions of equal content have equal bytes, and [Read] of them gives an equal definition. The
@@ -28,223 +46,18 @@ func Equal(a, b *Definition) bool {
 
 // YAML gives the definition as a YAML file for people. [Read] of it gives an equal definition.
 func (d *Definition) YAML() []byte {
-	n, err := parseJSON(d.canonical, maxNesting)
+	n, err := document.ParseJSON(d.canonical, document.MaxNesting)
 	if err != nil {
-		return d.canonical // cannot be: it has been read before
+		return d.canonical // cannot be: it was made of such a tree
 	}
-	return appendYAML(nil, n, 0, false)
+	return n.YAML()
 }
 
-// canonicalPlace gives an object in its canonical form, by the table of its place.
-func canonicalPlace(n *node, of string) *node {
-	out := newObject()
-	for i := range format[of] {
-		e := &format[of][i]
-		v := n.get(e.name)
-		if v == nil {
-			continue
-		}
-		for s := range e.shapes {
-			if e.shapes[s].takes(v) {
-				v = canonicalValue(v, &e.shapes[s])
-				break
-			}
-		}
-		if e.wrap != nil {
-			v = e.wrap(v)
-		}
-		if e.zero == "" || string(v.raw()) != e.zero {
-			out.put(newText(e.name), v)
-		}
-	}
-	return out
-}
-
-// canonicalValue gives a value that has the shape in its one spelling.
-func canonicalValue(n *node, s *shape) *node {
-	switch s.kind {
-	case program, textValue:
-		return newText(n.text)
-	case whole, decimal:
-		v, _ := strconv.ParseFloat(n.text, 64) // checked before
-		return newNumber(strconv.FormatFloat(v, 'f', -1, 64))
-	case duration:
-		d, _ := ParseDuration(n.text) // checked before
-		return newText(formatDuration(d))
-	case percent:
-		return newText(shortNumber(percentage(n.text)) + "%")
-	case place:
-		return canonicalPlace(n, s.of)
-	case list:
-		out := newList()
-		for _, item := range n.items {
-			out.append(canonicalValue(item, s.item))
-		}
-		return out
-	case table:
-		out := newObject()
-		for i, item := range n.items {
-			out.put(newText(n.keys[i].text), canonicalValue(item, s.item))
-		}
-		if s.item.of == "" { // env, codes: the order means nothing
-			sortMembers(out)
-		}
-		return out
-	case anyText, name, stepKey, flag, choice, value, object:
-	}
-	return n.clone()
-}
-
-// sortMembers puts an object's members in the order of their keys.
-func sortMembers(n *node) {
-	order := make([]int, len(n.keys))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(n.keys[a].text, n.keys[b].text) })
-	keys, items := n.keys, n.items
-	n.keys, n.items = nil, nil
-	for _, i := range order {
-		n.put(keys[i], items[i])
-	}
-}
-
-// wrapList makes a list of one of a lone value.
-func wrapList(n *node) *node {
-	if n.kind == listNode {
-		return n
-	}
-	return newList(n)
-}
-
-// wrapRetry writes `retry: 5` as the list of one policy that it means.
-func wrapRetry(n *node) *node {
-	if n.kind != numberNode {
-		return wrapList(n)
-	}
-	policy := newObject()
-	if n.text != "4" {
-		policy.set("attempts", n)
-	}
-	return newList(policy)
-}
-
-// wrapEnd writes an `end` without output as true.
-func wrapEnd(n *node) *node {
-	if n.kind == objectNode && len(n.keys) == 0 {
-		return newFlag(true)
-	}
-	return n
-}
-
-// plainYAML is text that every reader of YAML takes for text without quotes.
-var plainYAML = regexp.MustCompile(`^[A-Za-z_./][A-Za-z0-9_./-]*$`)
-
-var notPlain = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", ".inf", ".nan"}
-
-// appendYAML writes n in block style at an indentation; inline says that a key or a dash stands before it on the line.
-func appendYAML(b []byte, n *node, indent int, inline bool) []byte {
-	pad := strings.Repeat(" ", indent)
-	switch {
-	case n.kind == textNode && blockText(n.text):
-		return appendBlockText(b, n.text, pad)
-	case n.kind != listNode && n.kind != objectNode, len(n.items) == 0, n.kind == listNode && shortList(n):
-		return append(appendFlow(b, n), '\n')
-	}
-	for i, item := range n.items {
-		if i > 0 || !inline {
-			b = append(b, pad...)
-		}
-		next := indent + 2
-		if n.kind == listNode {
-			b = append(b, "- "...)
-			b = appendYAML(b, item, next, true)
-			continue
-		}
-		key := n.keys[i].text
-		if len(key) > 100 { // a longer key must be announced
-			b = append(append(b, "? "...), appendScalar(nil, key)...)
-			b = append(append(append(b, '\n'), pad...), ':')
-		} else {
-			b = append(appendScalar(b, key), ':')
-		}
-		if (item.kind == objectNode || item.kind == listNode && !shortList(item)) && len(item.items) > 0 {
-			b = appendYAML(append(b, '\n'), item, next, false)
-		} else {
-			b = appendYAML(append(b, ' '), item, next, true)
-		}
-	}
-	return b
-}
-
-// blockText says whether a text can be written as a block: several lines of printable characters without surprises.
-func blockText(s string) bool {
-	body := strings.TrimRight(s, "\n")
-	if !strings.Contains(s, "\n") || body == "" || strings.HasPrefix(s, " ") || strings.HasPrefix(s, "\n") || strings.HasPrefix(s, "#") {
-		return false
-	}
-	return !strings.ContainsFunc(body, func(c rune) bool {
-		return c != '\n' && c != ' ' && (!unicode.IsGraphic(c) || c == '\u2028' || c == '\u2029' || c == '\ufeff' || c == '\u0085')
-	})
-}
-
-func appendBlockText(b []byte, s, pad string) []byte {
-	if pad == "" {
-		pad = "  "
-	}
-	body := strings.TrimRight(s, "\n")
-	switch len(s) - len(body) {
-	case 0:
-		b = append(b, "|-\n"...)
-	case 1:
-		b = append(b, "|\n"...)
-	default:
-		b = append(b, "|+\n"...)
-	}
-	for line := range strings.SplitSeq(body, "\n") {
-		if line != "" {
-			b = append(append(b, pad...), line...)
-		}
-		b = append(b, '\n')
-	}
-	for range len(s) - len(body) - 1 {
-		b = append(b, '\n')
-	}
-	return b
-}
-
-// shortList says whether a list is short enough for one line.
-func shortList(n *node) bool {
-	width := 0
-	for _, item := range n.items {
-		if item.kind == listNode || item.kind == objectNode {
-			return false
-		}
-		width += len(item.text) + 2
-	}
-	return width <= 80
-}
-
-func appendFlow(b []byte, n *node) []byte {
-	switch {
-	case n.kind == textNode:
-		return appendScalar(b, n.text)
-	case n.kind == listNode:
-		b = append(b, '[')
-		for i, item := range n.items {
-			if i > 0 {
-				b = append(b, ", "...)
-			}
-			b = appendFlow(b, item)
-		}
-		return append(b, ']')
-	}
-	return n.json(b)
-}
-
-func appendScalar(b []byte, s string) []byte {
-	if (plainYAML.MatchString(s) || plainDuration.MatchString(s)) && !slices.Contains(notPlain, strings.ToLower(s)) {
-		return append(b, s...)
-	}
-	return appendQuoted(b, s)
+// ValidateInput checks the input of a run against the workflow's schema and gives it with defaults filled in; without a
+// schema everything that can be stored is right. An absent input (nil or empty) is {}. Numbers and texts keep their exact
+// spelling, and an input that lacks no default comes back as it was. What could not be stored and given back as it is (text
+// that is not UTF-8, NUL, half a surrogate pair, a key that is there twice, what is not JSON) is refused. The error is an
+// *[InputError] with everything that is wrong. It is safe for concurrent use.
+func (d *Definition) ValidateInput(raw json.RawMessage) (json.RawMessage, error) {
+	return d.schema.Check(raw)
 }

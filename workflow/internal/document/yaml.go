@@ -1,4 +1,4 @@
-package workflow
+package document
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,11 +15,11 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// Bounds of a document, so that reading takes bounded time and memory whatever the bytes.
+// Bounds of a document: bytes, depth, and values with aliases written out; so that reading takes bounded time and memory whatever the bytes.
 const (
-	maxFileBytes = 1 << 20
-	maxNesting   = 64
-	maxValues    = 250_000 // with aliases written out
+	MaxBytes   = 1 << 20
+	MaxNesting = 64
+	MaxValues  = 250_000
 )
 
 // jsonNumber is what JSON and YAML 1.2 both call a number.
@@ -32,25 +32,26 @@ var otherNumber = regexp.MustCompile(`^[-+]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[b
 // yamlLine finds the line in an error of the YAML library.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// document makes a tree of the bytes of a file. It gives nil when mistakes leave nothing to check.
-func (l *ledger) document(data []byte) *node {
-	top := &node{line: 1, column: 1}
-	if len(data) > maxFileBytes {
-		l.add(top, "split the workflow, or keep data in files of its own", "the file is larger than 1 MiB")
+// Read makes a tree of the bytes of a file, YAML or JSON. It gives nil when mistakes leave nothing to check. It never panics,
+// and takes bounded time and memory whatever the bytes.
+func (l *Ledger) Read(data []byte) *Node {
+	top := &Node{Line: 1, Column: 1}
+	if len(data) > MaxBytes {
+		l.Add(top, "split the workflow, or keep data in files of its own", "the file is larger than 1 MiB")
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	l.lines = strings.Split(string(data), "\n")
 	text := bytes.TrimLeft(data, " \t\r\n")
 	braced := len(text) > 0 && text[0] == '{'
-	if !utf8.Valid(data) || filepath.Ext(l.file) == ".json" || braced && json.Valid(data) {
-		n, err := parseJSON(data, maxNesting)
+	if !utf8.Valid(data) || path.Ext(l.File) == ".json" || braced && json.Valid(data) {
+		n, err := ParseJSON(data, MaxNesting)
 		if err != nil {
-			l.at(top, err.line, err.column, err.remedy, "%s", err.reason)
+			l.place(top, err.Line, err.Column, err.Remedy, "%s", err.Reason)
 			return nil
 		}
-		if n.size() > maxValues {
-			l.add(top, "split the workflow", "the file holds more than 250,000 values")
+		if n.Size() > MaxValues {
+			l.Add(top, "split the workflow", "the file holds more than 250,000 values")
 			return nil
 		}
 		return n
@@ -59,11 +60,11 @@ func (l *ledger) document(data []byte) *node {
 }
 
 // yaml makes a tree of YAML text.
-func (l *ledger) yaml(data []byte) *node {
+func (l *Ledger) yaml(data []byte) *Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	root, err := decodeNext(decoder)
 	if errors.Is(err, io.EOF) || err == nil && len(root.Content) == 0 {
-		l.at(&node{}, 1, 1, "write `workflow: NAME` and `steps:`", "the file is empty")
+		l.place(&Node{}, 1, 1, "write `workflow: NAME` and `steps:`", "the file is empty")
 		return nil
 	}
 	if err != nil {
@@ -71,7 +72,7 @@ func (l *ledger) yaml(data []byte) *node {
 		return nil
 	}
 	if second, err := decodeNext(decoder); err == nil {
-		l.at(&node{}, second.Line, second.Column, "write one file for each workflow",
+		l.place(&Node{}, second.Line, second.Column, "write one file for each workflow",
 			"several workflows in one file (`---`) are part of the format but do not run in this version yet")
 	} else if !errors.Is(err, io.EOF) {
 		l.yamlError(err)
@@ -95,7 +96,7 @@ func decodeNext(decoder *yaml.Decoder) (root *yaml.Node, err error) {
 	return root, decoder.Decode(root)
 }
 
-func (l *ledger) yamlError(err error) {
+func (l *Ledger) yamlError(err error) {
 	text, line := err.Error(), 1
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		text = strings.TrimPrefix(text, m[0])
@@ -118,40 +119,40 @@ func (l *ledger) yamlError(err error) {
 	if line <= len(l.lines) {
 		column += len(l.lines[line-1]) - len(strings.TrimLeft(l.lines[line-1], " "))
 	}
-	l.at(&node{}, line, column, remedy, "this is not valid YAML: %s", text)
+	l.place(&Node{}, line, column, remedy, "this is not valid YAML: %s", text)
 }
 
 // yamlTree turns the library's nodes into ours: aliases are written out, and scalars read by the rules of YAML 1.2.
 type yamlTree struct {
-	*ledger
+	ledger *Ledger
 	open   map[*yaml.Node]bool // the nodes around the one in hand
 	values int
 	broken bool // the tree is too large or too deep to go on with
 }
 
 // refuse notes a mistake after which the document is not looked at any further.
-func (c *yamlTree) refuse(y *yaml.Node, remedy, message string) *node {
+func (c *yamlTree) refuse(y *yaml.Node, remedy, message string) *Node {
 	if !c.broken {
-		c.at(&node{}, y.Line, y.Column, remedy, "%s", message)
+		c.ledger.place(&Node{}, y.Line, y.Column, remedy, "%s", message)
 	}
 	c.broken = true
-	return &node{line: y.Line, column: y.Column}
+	return &Node{Line: y.Line, Column: y.Column}
 }
 
-func (c *yamlTree) convert(y *yaml.Node, depth int) *node {
-	n := &node{line: y.Line, column: y.Column}
+func (c *yamlTree) convert(y *yaml.Node, depth int) *Node {
+	n := &Node{Line: y.Line, Column: y.Column}
 	c.values++
 	switch {
 	case c.broken:
 		return n
-	case c.values > maxValues:
+	case c.values > MaxValues:
 		return c.refuse(y, "write less with aliases, or split the workflow", "the file holds more than 250,000 values")
-	case depth > maxNesting:
+	case depth > MaxNesting:
 		return c.refuse(y, "make it flatter", "values are nested deeper than 64")
 	case c.open[y]:
 		return c.refuse(y, "write it out", "an alias stands inside what it names")
 	case y.Style&yaml.TaggedStyle != 0:
-		c.add(n, "leave the tag out; put text into quotes", "tags such as %s are not part of the format", y.Tag)
+		c.ledger.Add(n, "leave the tag out; put text into quotes", "tags such as %s are not part of the format", y.Tag)
 	}
 	c.open[y] = true
 	defer delete(c.open, y)
@@ -159,12 +160,12 @@ func (c *yamlTree) convert(y *yaml.Node, depth int) *node {
 	case yaml.AliasNode:
 		return c.convert(y.Alias, depth)
 	case yaml.SequenceNode:
-		n.kind = listNode
+		n.Kind = List
 		for _, item := range y.Content {
-			n.append(c.convert(item, depth+1))
+			n.Append(c.convert(item, depth+1))
 		}
 	case yaml.MappingNode:
-		n.kind = objectNode
+		n.Kind = Object
 		c.members(n, y, depth)
 	case yaml.DocumentNode, yaml.ScalarNode:
 		c.scalar(n, y)
@@ -172,28 +173,28 @@ func (c *yamlTree) convert(y *yaml.Node, depth int) *node {
 	return n
 }
 
-func (c *yamlTree) members(n *node, y *yaml.Node, depth int) {
-	first := map[string]*node{}
+func (c *yamlTree) members(n *Node, y *yaml.Node, depth int) {
+	first := map[string]*Node{}
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := c.key(y.Content[i]), c.convert(y.Content[i+1], depth+1)
-		switch before := first[key.text]; {
+		switch before := first[key.Text]; {
 		case y.Content[i].Tag == "!!merge":
-			c.add(key, "write the keys out", "merge keys (`<<`) are not part of the format")
+			c.ledger.Add(key, "write the keys out", "merge keys (`<<`) are not part of the format")
 		case before != nil:
-			c.add(key, "keep one of the two", "the key %q is there twice: line %d has it too", key.text, before.line)
+			c.ledger.Add(key, "keep one of the two", "the key %q is there twice: line %d has it too", key.Text, before.Line)
 		default:
-			first[key.text] = key
-			n.put(key, value)
+			first[key.Text] = key
+			n.Put(key, value)
 		}
 	}
 }
 
 // key reads a key: it is text however it is written, so that `402: declined` is the key "402".
-func (c *yamlTree) key(y *yaml.Node) *node {
-	key := &node{kind: textNode, text: y.Value, line: y.Line, column: y.Column}
+func (c *yamlTree) key(y *yaml.Node) *Node {
+	key := &Node{Kind: Text, Text: y.Value, Line: y.Line, Column: y.Column}
 	if y.Kind == yaml.AliasNode {
 		y = y.Alias
-		key.text = y.Value
+		key.Text = y.Value
 	}
 	if y.Kind != yaml.ScalarNode {
 		c.refuse(y, "write text as key", "a key must be text, not a list or an object")
@@ -202,29 +203,29 @@ func (c *yamlTree) key(y *yaml.Node) *node {
 	return key
 }
 
-func (c *yamlTree) scalar(n *node, y *yaml.Node) {
-	n.kind, n.text = textNode, y.Value
+func (c *yamlTree) scalar(n *Node, y *yaml.Node) {
+	n.Kind, n.Text = Text, y.Value
 	switch {
 	case y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
 		n.style = quotedStyle
 	case y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 		n.style = blockStyle
 	case y.Value == "" || y.Value == "~" || y.Value == "null" || y.Value == "Null" || y.Value == "NULL":
-		n.kind, n.text = nullNode, ""
+		n.Kind, n.Text = Null, ""
 	case y.Value == "true" || y.Value == "false":
-		n.kind = flagNode
+		n.Kind = Flag
 	case jsonNumber.MatchString(y.Value):
-		n.kind = numberNode
+		n.Kind = Number
 	case otherNumber.MatchString(y.Value):
-		c.add(n, fmt.Sprintf("quote it (%q) if it is text, or write a plain decimal number", y.Value),
+		c.ledger.Add(n, fmt.Sprintf("quote it (%q) if it is text, or write a plain decimal number", y.Value),
 			"%s is a number to some readers of YAML and text to others", y.Value)
 	}
 	c.storable(n)
 }
 
 // storable refuses a text that no store can keep.
-func (c *yamlTree) storable(n *node) {
-	if strings.IndexByte(n.text, 0) >= 0 {
-		c.add(n, "leave it out, or encode it as base64", "a text holds the character NUL, which cannot be stored")
+func (c *yamlTree) storable(n *Node) {
+	if strings.IndexByte(n.Text, 0) >= 0 {
+		c.ledger.Add(n, "leave it out, or encode it as base64", "a text holds the character NUL, which cannot be stored")
 	}
 }

@@ -1,4 +1,4 @@
-package workflow
+package document
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ func (m Mistake) String() string {
 	return where + ": " + m.Message + "; " + m.Remedy
 }
 
-// Mistakes is the error of [Read] and [Builder.Build]: all that is wrong, in the order of the file.
+// Mistakes is the error of reading a workflow: all that is wrong, in the order of the file.
 type Mistakes struct{ List []Mistake }
 
 // Error gives one line for each mistake.
@@ -40,71 +40,77 @@ func (m *Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// maxMistakes bounds a report: a file that is not a workflow at all needs no thousand lines to say so.
-const maxMistakes = 200
+// MaxMistakes bounds a report: a file that is not a workflow at all needs no thousand lines to say so.
+const MaxMistakes = 200
 
-// ledger collects mistakes while a document is read.
-type ledger struct {
-	file  string
+// Ledger collects mistakes while a document is read.
+type Ledger struct {
+	File  string // the name for messages; nothing is opened
 	list  []Mistake
 	lines []string // the source, for positions inside a text; nil for a document built in Go
 }
 
-// add notes a mistake at n.
-func (l *ledger) add(n *node, remedy, format string, args ...any) {
-	l.at(n, n.line, n.column, remedy, format, args...)
+// Count gives how many mistakes have been noted.
+func (l *Ledger) Count() int { return len(l.list) }
+
+// Many says that enough mistakes have been noted: suggestions are worth their cost no more.
+func (l *Ledger) Many() bool { return len(l.list) >= MaxMistakes }
+
+// Add notes a mistake at n.
+func (l *Ledger) Add(n *Node, remedy, format string, args ...any) {
+	l.place(n, n.Line, n.Column, remedy, format, args...)
 }
 
-// at notes a mistake at a place inside n.
-func (l *ledger) at(n *node, line, column int, remedy, format string, args ...any) {
-	m := Mistake{File: l.file, Line: line, Column: column, Message: fmt.Sprintf(format, args...), Remedy: remedy}
+// place notes a mistake at a place inside n.
+func (l *Ledger) place(n *Node, line, column int, remedy, format string, args ...any) {
+	m := Mistake{File: l.File, Line: line, Column: column, Message: fmt.Sprintf(format, args...), Remedy: remedy}
 	if line == 0 {
-		m.File = n.pointer()
+		m.File = n.where()
 	}
-	if len(l.list) < 10*maxMistakes {
+	if len(l.list) < 10*MaxMistakes {
 		l.list = append(l.list, m)
 	}
 }
 
-// inText notes a mistake at byte offset of n's text.
-func (l *ledger) inText(n *node, offset int, remedy, format string, args ...any) {
+// InText notes a mistake at byte offset of n's text.
+func (l *Ledger) InText(n *Node, offset int, remedy, format string, args ...any) {
 	line, column := l.locate(n, offset)
-	l.at(n, line, column, remedy, format, args...)
+	l.place(n, line, column, remedy, format, args...)
 }
 
 // locate finds the line and column of a byte offset in n's text, as far as the source shows the text as it is: escapes and
 // folded lines move it, and then the beginning of the text is the answer.
-func (l *ledger) locate(n *node, offset int) (line, column int) {
-	if offset < 0 || offset > len(n.text) || n.line == 0 || n.line > len(l.lines) {
-		return n.line, n.column
+func (l *Ledger) locate(n *Node, offset int) (line, column int) {
+	if offset < 0 || offset > len(n.Text) || n.Line == 0 || n.Line > len(l.lines) {
+		return n.Line, n.Column
 	}
-	before := n.text[:offset]
+	before := n.Text[:offset]
 	if n.style == blockStyle {
-		row := n.line + strings.Count(before, "\n")
+		row := n.Line + strings.Count(before, "\n")
 		if row >= len(l.lines) { // the text begins on the line after its sign, so row counts from 0 here
-			return n.line, n.column
+			return n.Line, n.Column
 		}
-		tail := n.text[strings.LastIndexByte(before, '\n')+1:]
+		tail := n.Text[strings.LastIndexByte(before, '\n')+1:]
 		text, _, _ := strings.Cut(tail, "\n")
 		indent, _, found := strings.Cut(l.lines[row], text)
 		if !found || strings.TrimSpace(indent) != "" {
-			return n.line, n.column
+			return n.Line, n.Column
 		}
 		return row + 1, len(indent) + len([]rune(before[strings.LastIndexByte(before, '\n')+1:])) + 1
 	}
-	source := []rune(l.lines[n.line-1])
-	start := n.column - 1
+	source := []rune(l.lines[n.Line-1])
+	start := n.Column - 1
 	if n.style == quotedStyle {
 		start++
 	}
 	if start < 0 || start > len(source) || !strings.HasPrefix(string(source[start:]), before) {
-		return n.line, n.column
+		return n.Line, n.Column
 	}
-	return n.line, start + len([]rune(before)) + 1
+	return n.Line, start + len([]rune(before)) + 1
 }
 
-// err gives what was collected, sorted and without repeats, or nil.
-func (l *ledger) err() error {
+// Err gives what was collected, sorted and without repeats, or nil.
+func (l *Ledger) Err() error {
 	if len(l.list) == 0 {
 		return nil
 	}
@@ -112,9 +118,9 @@ func (l *ledger) err() error {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	})
 	l.list = slices.Compact(l.list)
-	if more := len(l.list) - maxMistakes; more > 0 {
-		l.list = l.list[:maxMistakes]
-		last := &l.list[maxMistakes-1]
+	if more := len(l.list) - MaxMistakes; more > 0 {
+		l.list = l.list[:MaxMistakes]
+		last := &l.list[MaxMistakes-1]
 		*last = Mistake{
 			File: last.File, Line: last.Line, Column: last.Column,
 			Message: fmt.Sprintf("%d more mistakes follow", more+1), Remedy: "mend those above first",
@@ -123,8 +129,8 @@ func (l *ledger) err() error {
 	return &Mistakes{List: l.list}
 }
 
-// nearest gives the word that is most like s, or "" when none is like it: at most a third of its letters differ.
-func nearest(s string, words []string) string {
+// Nearest gives the word that is most like s, or "" when none is like it: at most a third of its letters differ.
+func Nearest(s string, words []string) string {
 	best, least := "", len(s)/3+1
 	for _, word := range words {
 		if len(word) > 64 || len(s) > 64 {
@@ -158,4 +164,21 @@ func distance(a, b string) int {
 		older, old, row = old, row, older
 	}
 	return old[len(b)]
+}
+
+// Clip shortens a text for a message.
+func Clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}
+
+// where names a part of a document that is not from a file.
+func (n *Node) where() string {
+	if pointer := n.Pointer(); pointer != "" {
+		return pointer
+	}
+	return "/"
 }

@@ -1,4 +1,4 @@
-package workflow
+package format
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/millrace-go/millrace/workflow/internal/document"
 )
 
 const (
@@ -16,7 +18,8 @@ const (
 	maxDuration = 100 * 365 * day
 )
 
-const durationSpellings = "write 250ms, 90s, 1h30m, 7d, 2w or an ISO 8601 duration such as PT5M"
+// DurationSpellings is the remedy for what is no duration.
+const DurationSpellings = "write 250ms, 90s, 1h30m, 7d, 2w or an ISO 8601 duration such as PT5M"
 
 var (
 	plainDuration = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ms|us|µs|ns|s|m|h|d|w))+$`)
@@ -37,9 +40,9 @@ func ParseDuration(s string) (time.Duration, error) {
 	}
 	if !plainDuration.MatchString(s) {
 		if _, err := strconv.ParseFloat(s, 64); err == nil {
-			return 0, fmt.Errorf("the duration %s has no unit: %s", s, durationSpellings)
+			return 0, fmt.Errorf("the duration %s has no unit: %s", s, DurationSpellings)
 		}
-		return 0, fmt.Errorf("%s is not a duration: %s", strconv.Quote(clip(s)), durationSpellings)
+		return 0, fmt.Errorf("%s is not a duration: %s", strconv.Quote(document.Clip(s)), DurationSpellings)
 	}
 	var parts [][3]string
 	for _, m := range durationPart.FindAllStringSubmatch(s, -1) {
@@ -63,7 +66,7 @@ func sumDuration(s string, parts [][3]string) (time.Duration, error) {
 		unit := durationUnits[part[2]]
 		n, err := strconv.ParseInt(part[0], 10, 64)
 		if err != nil || n > int64(maxDuration/unit) {
-			return 0, fmt.Errorf("the duration %s is too long: 100 years at most", clip(s))
+			return 0, fmt.Errorf("the duration %s is too long: 100 years at most", document.Clip(s))
 		}
 		total += time.Duration(n) * unit
 		for scale, digits := unit, part[1]; digits != "" && scale >= 10; digits = digits[1:] {
@@ -71,14 +74,14 @@ func sumDuration(s string, parts [][3]string) (time.Duration, error) {
 			total += time.Duration(digits[0]-'0') * scale
 		}
 		if total > maxDuration {
-			return 0, fmt.Errorf("the duration %s is too long: 100 years at most", clip(s))
+			return 0, fmt.Errorf("the duration %s is too long: 100 years at most", document.Clip(s))
 		}
 	}
 	return total, nil
 }
 
-// formatDuration gives the shortest spelling that reads back as d.
-func formatDuration(d time.Duration) string {
+// FormatDuration gives the shortest spelling that reads back as d.
+func FormatDuration(d time.Duration) string {
 	if d == 0 {
 		return "0s"
 	}
@@ -90,13 +93,4 @@ func formatDuration(d time.Duration) string {
 		}
 	}
 	return b.String()
-}
-
-// clip shortens a text for a message.
-func clip(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "..."
 }

@@ -1,7 +1,13 @@
-package workflow
+// Package format is the one description of the workflow file format, and what is made of it alone: the check of a document
+// and its canonical form.
+//
+// Nouns: a place is a kind of object, such as a step or a retry policy; an entry describes one key of a place; a shape is a
+// form that the key's value may take. The reader checks documents against the tables, messages and suggestions are made from
+// them, and the canonical form is written in their order; the JSON Schema and the reference page are to come from them too.
+// The package is pure; of Millrace it imports workflow/internal/document.
+package format
 
-// This file is the one description of the format. The reader checks documents against it, messages and suggestions are made
-// from it, and the canonical form is written in its order; the JSON Schema and the reference page are to come from it too.
+import "github.com/millrace-go/millrace/workflow/internal/document"
 
 // shapeKind is the sort of value that a key holds.
 type shapeKind uint8
@@ -44,7 +50,7 @@ type entry struct {
 	action  bool     // the key names what the step does
 	actions []string // step keys: the actions that take it; nil: all
 	instead string   // remedy where it is not taken
-	wrap    func(*node) *node
+	wrap    func(*document.Node) *document.Node
 }
 
 // foreign is a spelling of another tool and what to write here.

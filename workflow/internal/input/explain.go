@@ -1,0 +1,70 @@
+package input
+
+import (
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/millrace-go/millrace/workflow/internal/document"
+)
+
+// problems lists the innermost causes of a validation error.
+func problems(e *jsonschema.ValidationError) []Problem {
+	var all []Problem
+	for _, cause := range e.Causes {
+		all = append(all, problems(cause)...)
+	}
+	switch e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf, *kind.Not, *kind.Contains:
+		all = nil // the causes are of alternatives: none of them alone is the mistake
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return []Problem{{Path: pointerOf(e.InstanceLocation), Message: explain(e.ErrorKind)}}
+}
+
+func pointerOf(parts []string) string {
+	var b strings.Builder
+	for _, part := range parts {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(part))
+	}
+	return b.String()
+}
+
+// explain says what is wrong without the value that is wrong.
+func explain(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Type:
+		return "want " + strings.Join(k.Want, " or ") + ", got " + k.Got
+	case *kind.Required:
+		return "missing " + strings.Join(k.Missing, ", ")
+	case *kind.AdditionalProperties:
+		return "unknown property " + strings.Join(k.Properties, ", ")
+	case *kind.Pattern:
+		return "does not match the pattern " + k.Want
+	case *kind.Format:
+		return "is not a valid " + k.Want
+	case *kind.Minimum:
+		return "is below the minimum of " + ratText(k.Want.RatString())
+	case *kind.Maximum:
+		return "is above the maximum of " + ratText(k.Want.RatString())
+	case *kind.ExclusiveMinimum:
+		return "must be above " + ratText(k.Want.RatString())
+	case *kind.ExclusiveMaximum:
+		return "must be below " + ratText(k.Want.RatString())
+	case *kind.MultipleOf:
+		return "is no multiple of " + ratText(k.Want.RatString())
+	case *kind.FalseSchema:
+		return "must not be there"
+	case *kind.AnyOf, *kind.OneOf:
+		return "fits none of the alternatives"
+	}
+	return k.LocalizedString(message.NewPrinter(language.English))
+}
+
+func ratText(s string) string { return document.Clip(s) }
