@@ -12,16 +12,19 @@ import (
 //
 // A checkpoint beside a busy writer never reaches the log's end, and only a log that was brought in whole is begun anew. So
 // it works twice: most of it beside the writers, then the little that was added meanwhile while holding the write lock. What
-// fails is left to the next time: nothing is lost by it, and a disk that is full is told to the next writer.
+// fails is left to the next time: nothing is lost by it, and a disk that is full is told to the next writer. When the loop
+// falls far behind, writers wait for it and help.
 type checkpointer struct {
 	s      *Store
-	c      *conn // used by the loop alone
 	wake   chan struct{}
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	due    atomic.Int64 // the count of rows written at which to work
-	base   int64        // the count when the log was last begun anew; the loop's alone
-	ratio  float64      // pages of the log for one row written, learned; the loop's alone
+
+	mu    sync.Mutex // held while working
+	c     *conn
+	base  int64   // the count when the log was last begun anew
+	ratio float64 // pages of the log for one row written, learned
 }
 
 const (
@@ -39,14 +42,16 @@ func newCheckpointer(ctx context.Context, s *Store) *checkpointer {
 	return k
 }
 
-// note tells how many rows the writer has written in all.
-func (k *checkpointer) note(written int) {
-	if int64(written) < k.due.Load() {
-		return
-	}
-	select {
-	case k.wake <- struct{}{}:
-	default:
+// note tells how many rows the writer has written in all. The caller does not hold the writer.
+func (k *checkpointer) note(ctx context.Context, written int) {
+	switch late := int64(written) - k.due.Load(); {
+	case late >= logPages:
+		k.work(ctx)
+	case late >= 0:
+		select {
+		case k.wake <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -62,6 +67,8 @@ func (k *checkpointer) loop(ctx context.Context) {
 }
 
 func (k *checkpointer) work(ctx context.Context) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.c == nil {
 		c, err := k.s.connect(ctx)
 		if err != nil {
@@ -70,11 +77,14 @@ func (k *checkpointer) work(ctx context.Context) {
 		k.c = c
 	}
 	if _, _, err := k.c.checkpoint(); err != nil {
+		k.due.Add(logPages / 4)
 		return
 	}
 	select {
 	case w := <-k.s.writer:
-		k.finish(ctx, w)
+		if int64(w.written) >= k.due.Load() { // else somebody else was faster
+			k.finish(ctx, w)
+		}
 		k.s.writer <- w
 	case <-ctx.Done():
 	}
@@ -112,10 +122,14 @@ func (c *conn) checkpoint() (pages, brought int, err error) {
 
 // stop ends the loop and waits for it.
 func (k *checkpointer) stop() error {
-	k.cancel()
-	k.done.Wait()
+	k.stopLoop()
 	if k.c == nil {
 		return nil
 	}
 	return k.c.db.Close()
+}
+
+func (k *checkpointer) stopLoop() {
+	k.cancel()
+	k.done.Wait()
 }

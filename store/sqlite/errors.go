@@ -69,7 +69,7 @@ func (s *Store) diagnose(err error) (kind error, hint string) {
 		return store.ErrUnusable, s.path + " is damaged: move it away together with its -wal file and restore a copy"
 	case sqlite.ResultCantOpen:
 		return store.ErrUnusable, fmt.Sprintf(
-			"see that the folder %s exists and that you may write to it and to %s", filepath.Dir(s.path), s.path)
+			"give yourself the right to write to %s and to its folder %s, or name another file", s.path, filepath.Dir(s.path))
 	case sqlite.ResultPerm, sqlite.ResultReadOnly, sqlite.ResultAuth:
 		return store.ErrUnusable, fmt.Sprintf(
 			"you may not write to %s: give yourself the right to it and to its folder, or name another file", s.path)

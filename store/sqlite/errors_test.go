@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -301,6 +302,7 @@ func TestAQueryIsInterrupted(t *testing.T) {
 		return c.each(endless, func(*row) error { return nil })
 	})
 	wants(t, err, store.ErrUnavailable, "longer than 20ms")
+	s.o.CallTimeout = time.Minute
 	if _, err := s.Runs(t.Context(), store.Filter{Tenant: "default"}); err != nil {
 		t.Errorf("the connection is of no more use: %v", err)
 	}
@@ -333,5 +335,67 @@ func TestADamagedRunStopsNoOther(t *testing.T) {
 	}
 	if e := machine.Time(0); tasks[0].LeaseUntil != e || tasks[0].Attempt != 0 {
 		t.Errorf("its task was used: %+v", tasks[0])
+	}
+}
+
+func init() {
+	roles["forbidden"] = func(path string) error {
+		_, err := Open(context.Background(), path, Options{})
+		var e *store.StoreError
+		if !errors.Is(err, store.ErrUnusable) || !errors.As(err, &e) || !strings.Contains(e.Hint, "right to") {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	}
+}
+
+// asNobody makes cmd run without rights where this test has those of the superuser, whom nothing is forbidden.
+func asNobody(t *testing.T, cmd *exec.Cmd, folder string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	program, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Path = filepath.Join(folder, "program")
+	if err := os.WriteFile(cmd.Path, program, 0o755); err != nil { //nolint:gosec // it is to be run
+		t.Fatal(err)
+	}
+	const nobody = 65534
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.Dir = folder
+}
+
+func TestWhatOneMayNotWriteIsSaid(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil { //nolint:gosec // others must get to it
+		t.Fatal(err)
+	}
+	used := filepath.Join(folder, "used.db")
+	if err := open(t, used, Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	var commands []*exec.Cmd
+	for _, path := range []string{filepath.Join(folder, "new.db"), used} {
+		cmd := inRole(t, "forbidden", path)
+		asNobody(t, cmd, folder)
+		commands = append(commands, cmd)
+	}
+	if err := os.Chmod(folder, 0o555); err != nil { //nolint:gosec // others must get into it
+		t.Fatal(err)
+	}
+	if err := os.Chmod(used, 0o444); err != nil { //nolint:gosec // others must get to it
+		t.Fatal(err)
+	}
+	for _, cmd := range commands {
+		if err := cmd.Run(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // the test removes it
+		t.Fatal(err)
 	}
 }

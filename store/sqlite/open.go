@@ -95,6 +95,10 @@ func (s *Store) connect(ctx context.Context) (*conn, error) {
 func (s *Store) setUp(ctx context.Context, c *conn) error {
 	fresh := false
 	err := patient(ctx, func() (err error) {
+		if err := c.do("begin"); err != nil { // one view, while another process may be making the file
+			return err
+		}
+		defer c.rollback()
 		fresh, err = s.recognise(c)
 		return err
 	})
@@ -137,7 +141,7 @@ func (s *Store) isLogged(ctx context.Context, c *conn) error {
 	return err
 }
 
-// recognise reads whose file it is and of which version, and says whether it is empty.
+// recognise reads, in a transaction, whose file it is and of which version, and says whether it is empty.
 func (s *Store) recognise(c *conn) (fresh bool, err error) {
 	application, version, err := c.identity()
 	if err != nil {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io/fs"
@@ -19,12 +20,22 @@ type owners struct {
 	held   map[string]*os.File
 }
 
-const lockSuffix = ".lock"
+const (
+	lockSuffix    = ".lock"
+	maxOwnerBytes = 100
+)
 
 func newOwners(folder string) *owners { return &owners{folder: folder, held: map[string]*os.File{}} }
 
+// path gives the place of an owner's file. A name too long for one is cut to a hash, which remains does not list: such an
+// owner is never proved dead, and its leases run out instead.
 func (o *owners) path(owner string) string {
-	return filepath.Join(o.folder, hex.EncodeToString([]byte(owner))+lockSuffix)
+	name := hex.EncodeToString([]byte(owner))
+	if len(owner) > maxOwnerBytes {
+		sum := sha256.Sum256([]byte(owner))
+		name = "hash-" + hex.EncodeToString(sum[:])
+	}
+	return filepath.Join(o.folder, name+lockSuffix)
 }
 
 // hold takes owner's lock if nobody has it. Another handle's having it is no mistake: it proves the same.

@@ -313,8 +313,14 @@ func TestARetiredProcessLeavesNothing(t *testing.T) {
 	if alive, err := other.owners.alive("a/b\x00"); !alive || err != nil {
 		t.Errorf("alive: %v, %v", alive, err)
 	}
-	if err := s.Retire(t.Context(), "a/b\x00"); err != nil {
+	long := strings.Repeat("long ", 100)
+	if err := s.Beat(t.Context(), store.Process{Owner: long}); err != nil {
 		t.Fatal(err)
+	}
+	for _, owner := range []string{"a/b\x00", long} {
+		if err := s.Retire(t.Context(), owner); err != nil {
+			t.Fatal(err)
+		}
 	}
 	entries, err := os.ReadDir(path + "-procs")
 	if err != nil || len(entries) != 1 {

@@ -15,7 +15,7 @@ func (s *Store) write(ctx context.Context, op string, do func(c *conn) error) er
 		err := s.transact(call, c, do)
 		written := c.written
 		s.writer <- c
-		s.log.note(written)
+		s.log.note(call, written)
 		return s.fault(ctx, op, err)
 	case <-s.closing:
 		return s.fault(ctx, op, errClosed)

@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// However much is written, the log is brought into the file in time and begun anew instead of growing.
+func TestTheLogStaysShortUnderSteadyWriting(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "millrace.db")
+	s := open(t, path, Options{})
+	const pageBytes, limit = 4096, 3 * logPages * 4096
+	for range 250 {
+		startRuns(t, s, 200)
+		info, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() > limit {
+			t.Fatalf("the log has %d pages", info.Size()/pageBytes)
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Size() < limit/4 {
+		t.Errorf("what was written is not in the file: %v, %v", info, err)
+	}
+}
+
+func TestALogIsBegunAnewAfterACheckpoint(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "millrace.db")
+	s := open(t, path, Options{})
+	startRuns(t, s, 300)
+	s.log.stopLoop()
+	s.log.due.Store(0)
+	s.log.work(t.Context())
+	before, err := os.Stat(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	startRuns(t, s, 100)
+	after, err := os.Stat(path + "-wal")
+	if err != nil || after.Size() != before.Size() {
+		t.Errorf("the log grew from %d to %d bytes, %v", before.Size(), after.Size(), err)
+	}
+}
+
+func TestTheFileCanGiveFreePagesBack(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "millrace.db"), Options{})
+	c := <-s.writer
+	defer func() { s.writer <- c }()
+	const incremental = 2
+	_, err := c.one("pragma auto_vacuum", func(r *row) error {
+		if mode := r.ColumnInt(0); mode != incremental {
+			t.Errorf("auto_vacuum is %d", mode)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
