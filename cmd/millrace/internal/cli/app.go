@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,14 +44,15 @@ type app struct {
 	db       string
 	tenant   string
 	status   int
-	// interrupts are Ctrl-C and its like, from the first on.
+	// interrupts are Ctrl-C and its like while a run is driven; before, they end the program at once.
 	interrupts chan os.Signal
+	driving    atomic.Bool
 }
 
 // Main carries out one command line and gives the exit status.
 func Main(args []string) int {
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, interrupts: make(chan os.Signal, 4)}
-	signal.Notify(a.interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go a.listen()
 	root := a.root()
 	root.SetArgs(args)
 	a.json = slices.Contains(args, "--json") // mistakes in the flags are told as a document too
@@ -62,6 +64,18 @@ func Main(args []string) int {
 		return a.report(err)
 	}
 	return a.status
+}
+
+// listen takes interrupts for as long as the program lives.
+func (a *app) listen() {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	for s := range signals {
+		if !a.driving.Load() {
+			os.Exit(statusInterrupted)
+		}
+		a.interrupts <- s
+	}
 }
 
 func (a *app) root() *cobra.Command {

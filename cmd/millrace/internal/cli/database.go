@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/sqlite"
@@ -68,8 +69,8 @@ func named(url string) (database, error) {
 // errNoDatabase: there is no database yet, so there is no run.
 var errNoDatabase = fmt.Errorf("there is no run yet: %w", store.ErrNotFound)
 
-// create opens the database, and makes it when there is none.
-func (a *app) create(ctx context.Context) (*sqlite.Store, database, error) {
+// create opens the database, and makes it when there is none. A call waits for a locked one for at most patience.
+func (a *app) create(ctx context.Context, patience duration) (*sqlite.Store, database, error) {
 	d, err := a.locate()
 	if err != nil {
 		return nil, d, err
@@ -79,7 +80,7 @@ func (a *app) create(ctx context.Context) (*sqlite.Store, database, error) {
 			return nil, d, err
 		}
 	}
-	st, err := openFile(ctx, d)
+	st, err := openFile(ctx, d, patience)
 	return st, d, err
 }
 
@@ -98,14 +99,17 @@ func (a *app) open(ctx context.Context) (*sqlite.Store, database, error) {
 			hint: "look at --db and $MILLRACE_DB; `millrace run` makes it",
 		}
 	}
-	st, err := openFile(ctx, d)
+	st, err := openFile(ctx, d, duration(callTimeout))
 	return st, d, err
 }
 
-func openFile(ctx context.Context, d database) (*sqlite.Store, error) {
+// longestBusy is how long one call waits for a database that another program has locked.
+const longestBusy = 10 * time.Second
+
+func openFile(ctx context.Context, d database, patience duration) (*sqlite.Store, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	return sqlite.Open(ctx, d.path, sqlite.Options{})
+	return sqlite.Open(ctx, d.path, sqlite.Options{BusyTimeout: min(time.Duration(patience), longestBusy)})
 }
 
 // makeFolder makes the folder of a database with a .gitignore of its own.

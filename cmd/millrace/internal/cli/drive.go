@@ -57,6 +57,8 @@ const (
 
 // run drives to the end and gives the run as it stands then, with the exit status.
 func (d *drive) run(ctx context.Context) (*millrace.View, int, error) {
+	d.driving.Store(true)
+	defer d.driving.Store(false)
 	d.log = &logs{}
 	d.show = d.newDisplay()
 	d.log.tell = d.show.line
@@ -283,6 +285,6 @@ func (d *drive) newDisplay() display {
 	case d.json:
 		return silent{}
 	default:
-		return &plainLines{app: d.app}
+		return &plainLines{app: d.app, progress: screen.Progress{Served: machine.CommandHandler(d.home)}}
 	}
 }

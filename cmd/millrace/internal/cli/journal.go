@@ -75,11 +75,7 @@ func (j *journal) print(ctx context.Context) error {
 		if !j.follow || ended {
 			break
 		}
-		select {
-		case <-j.interrupts:
-			return exit(statusInterrupted)
-		case <-time.After(followEvery):
-		}
+		<-time.After(followEvery)
 	}
 	if j.json && !j.follow {
 		return writeText(j.out, "\n]}\n")

@@ -15,7 +15,6 @@ import (
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
-	"github.com/millrace-go/millrace/store/sqlite"
 	"github.com/millrace-go/millrace/workflow"
 )
 
@@ -101,7 +100,7 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	st, db, err := a.create(ctx)
+	st, db, err := a.create(ctx, f.patience)
 	if err != nil {
 		return err
 	}
@@ -148,7 +147,7 @@ func (a *app) resume(ctx context.Context, ref string, f driveFlags) error {
 }
 
 // driveRun drives a run unless it has ended already, tells how it stands then, and closes the store.
-func (a *app) driveRun(ctx context.Context, st *sqlite.Store, db database, id string, f driveFlags) error {
+func (a *app) driveRun(ctx context.Context, st store.Store, db database, id string, f driveFlags) error {
 	v, status, err := a.driveOpen(ctx, st, db, id, f)
 	if closeErr := st.Close(); err == nil {
 		err = closeErr
@@ -160,7 +159,7 @@ func (a *app) driveRun(ctx context.Context, st *sqlite.Store, db database, id st
 	return a.conclude(v, status)
 }
 
-func (a *app) driveOpen(ctx context.Context, st *sqlite.Store, db database, id string, f driveFlags) (*millrace.View, int, error) {
+func (a *app) driveOpen(ctx context.Context, st store.Store, db database, id string, f driveFlags) (*millrace.View, int, error) {
 	client := millrace.NewClient(st)
 	look, cancel := limited(ctx)
 	defer cancel()

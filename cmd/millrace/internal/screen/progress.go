@@ -12,6 +12,9 @@ import (
 // Progress tells what has changed since the last view, in plain lines for a pipe. Its zero value has seen nothing. It is not
 // safe for concurrent use.
 type Progress struct {
+	// Served is the handler that this process executes: what is ready for another one waits for a worker.
+	Served string
+
 	steps map[string]millrace.StepView
 	told  map[string]int // tenths of items told of, by map
 	// status is the run's.
@@ -27,13 +30,14 @@ func (p *Progress) Lines(v *millrace.View, now time.Time) []string {
 	if p.status == "" {
 		out = append(out, headline(v))
 	}
+	f := Frame{View: v, Served: p.Served}
 	for _, s := range v.Steps {
 		was := p.steps[s.Path]
 		p.steps[s.Path] = s
 		if s.Items != nil {
 			out = append(out, p.items(s)...)
 		}
-		if text := change(was, s, now); text != "" && (!strings.Contains(s.Path, "[") || s.Error != nil) {
+		if text := f.change(was, s, now); text != "" && (!strings.Contains(s.Path, "[") || s.Error != nil) {
 			out = append(out, s.Path+": "+text)
 		}
 	}
@@ -67,7 +71,7 @@ func (p *Progress) items(s millrace.StepView) []string {
 }
 
 // change tells what became of a step between two views, empty when there is nothing to tell.
-func change(was, s millrace.StepView, now time.Time) string {
+func (f Frame) change(was, s millrace.StepView, now time.Time) string {
 	if was.Status == s.Status && was.Attempts == s.Attempts {
 		return ""
 	}
@@ -81,6 +85,8 @@ func change(was, s millrace.StepView, now time.Time) string {
 			return "running, attempt " + strconv.Itoa(s.Attempts)
 		}
 		return "running"
+	case "ready":
+		return strings.TrimPrefix(f.needs(s.Path), "ready")
 	case "succeeded":
 		return "succeeded" + took
 	case "failed", "caught":
