@@ -92,7 +92,12 @@ func (c *compiler) structure(n ast.Node, depth int) (eval.Node, eval.Kinds, erro
 	case *ast.BytesNode:
 		return nil, 0, eval.FailAt(int(c.at(n)), "bytes have no place in JSON").Instead("leave out the b before the quote")
 	}
-	return nil, 0, eval.FailAt(int(c.at(n)), "the expression cannot be read")
+	return nil, 0, c.unreadable(n)
+}
+
+// unreadable is the fault of a part that the library's parser has learned since.
+func (c *compiler) unreadable(n ast.Node) error {
+	return eval.FailAt(int(c.at(n)), "the expression cannot be read")
 }
 
 // all compiles several nodes and gives the kinds of the last.
@@ -152,7 +157,7 @@ func (c *compiler) binary(n *ast.BinaryNode, depth int) (eval.Node, eval.Kinds, 
 	}
 	op, ok := eval.Operators[n.Operator]
 	if !ok {
-		return nil, 0, eval.FailAt(int(c.at(n)), "unknown operator %s", n.Operator)
+		return nil, 0, c.unreadable(n)
 	}
 	left, lk, err := c.expr(n.Left, depth)
 	if err != nil {
@@ -186,7 +191,7 @@ func checkSides(op eval.Operator, at int, name string, left, right eval.Kinds) e
 		if side.has&side.may == 0 {
 			f := eval.FailAt(at, "%s needs %s, not %s", name, side.may, side.has)
 			if name == "in" && side.has == eval.IsText {
-				f.Instead("write contains for a text")
+				f = f.Instead("write contains for a text")
 			}
 			return f
 		}
@@ -279,7 +284,7 @@ func (c *compiler) object(n *ast.MapNode, depth int) (eval.Node, eval.Kinds, err
 	for _, p := range n.Pairs {
 		pair, ok := p.(*ast.PairNode)
 		if !ok {
-			return nil, 0, eval.FailAt(int(c.at(n)), "the expression cannot be read")
+			return nil, 0, c.unreadable(n)
 		}
 		if s, ok := pair.Key.(*ast.StringNode); ok {
 			if seen[s.Value] {
@@ -383,7 +388,7 @@ func (c *compiler) unknownCall(n *ast.CallNode) error {
 		f := eval.FailAt(int(c.at(n)), "unknown function %s()", callee.Value)
 		all := slices.Concat(slices.Collect(maps.Keys(eval.Builtins)), slices.Collect(maps.Keys(eval.PredicateFunctions)))
 		if name := nearest(callee.Value, all); name != "" {
-			f.Instead("write %s()", name)
+			f = f.Instead("write %s()", name)
 		}
 		return f
 	case *ast.MemberNode:

@@ -189,6 +189,13 @@ func TestMistakesAreFoundWhenCompiled(t *testing.T) {
 		{"s matches '" + strings.Repeat("a", 10_001) + "'", Any, "cannot be read", "at most 10000"},
 		{"1 / 0", Any, "division by zero", ""},
 		{"first([]).x", Any, "is null", ""},
+		{"foo()[0]", Any, "unknown function foo()", ""},
+		{"[1, 2](3)", Any, "cannot be read", ""},
+		{"a[b()]", Any, "unknown function b()", ""},
+		{"input?.x()", Any, "values have no methods", ""},
+		{"max(map(1..9, 9) | sum(), 1 + nil)", Any, "+ needs", ""},
+		{"let a = nil; a.b", Any, "null has no members", ""},
+		{"(nil).b ?? 1", Any, "", ""},
 
 		{"1 + 1", Bool, "must give a boolean, not a number", "compare"},
 		{"'yes'", Bool, "must give a boolean, not a text", ""},

@@ -65,6 +65,7 @@ func wanted(k Kind) eval.Kinds {
 		return eval.IsNumeric
 	case List:
 		return eval.IsList
+	case Any:
 	}
 	return eval.Unknown
 }
@@ -74,9 +75,10 @@ func misses(n eval.Node, want Kind, has eval.Kinds) *eval.Fault {
 	f := eval.FailAt(n.At(), "must give %s, not %s", wanted(want), has)
 	switch want {
 	case Bool:
-		f.Instead("compare it with something, for example > 0 or != nil")
+		f = f.Instead("compare it with something, for example > 0 or != nil")
 	case List:
-		f.Instead("write a list, or ?? [] behind a value that may be null")
+		f = f.Instead("write a list, or ?? [] behind a value that may be null")
+	case Any, Number:
 	}
 	return f
 }

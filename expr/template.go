@@ -131,7 +131,7 @@ func (c *templateCompiler) key(raw []byte, pointer string) (string, error) {
 // text compiles a text. One without ${ stands as it is.
 func (c *templateCompiler) text(raw []byte, pointer string) error {
 	var s string
-	if err := json.Unmarshal(raw, &s); err != nil || !strings.Contains(s, "${") {
+	if json.Unmarshal(raw, &s) != nil || !strings.Contains(s, "${") {
 		c.raw = append(c.raw, raw...)
 		return nil
 	}

@@ -186,3 +186,43 @@ func TestRefsOfATemplate(t *testing.T) {
 		t.Errorf("needs (-want +got):\n%s", diff)
 	}
 }
+
+func TestTheBytesOfATemplateAreCounted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		raw   string
+		bytes int
+	}{
+		{`["${ s }", "aaaaaaaaaa", "${ n }"]`, 14},
+		{`["aaaaaaaaaaaaa", "${ s }"]`, 6},
+		{`"${ s }${ s }"`, 10},
+		{`[1, "${ input }"]`, 20},
+		{`["${ s }", "${ s }"]`, 11},
+		{`["${ s } ${ s }"]`, 14},
+	} {
+		_, err := compileTemplate(t, c.raw).Eval(testEnv(), Budget{Bytes: c.bytes})
+		if err == nil || !strings.Contains(err.Error(), "bytes") {
+			t.Errorf("%s: got %v", c.raw, err)
+		}
+	}
+}
+
+func TestTheBytesAndStepsOfAListAreCounted(t *testing.T) {
+	t.Parallel()
+	p, err := Compile(Source{Text: "input.lines"}, nil, List)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []Budget{{Bytes: 40}, {Bytes: 10}, {Nodes: 5}, {Nodes: 2}, {Depth: -1, Nodes: 1}} {
+		if _, err := p.List(testEnv(), b); err == nil {
+			t.Errorf("%+v is not kept", b)
+		}
+	}
+	deep, err := Compile(Source{Text: "[[[input.lines]]]"}, nil, List)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := deep.List(testEnv(), Budget{Depth: 2}); err == nil || !strings.Contains(err.Error(), "nested deeper than 2") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -143,7 +143,7 @@ func operandNumber(v any) (number, error) {
 	if err == nil && !ok {
 		f := failf("needs numbers, not %s", KindOf(v))
 		if KindOf(v) == IsText {
-			f.Instead("convert with int() or float()")
+			f = f.Instead("convert with int() or float()")
 		}
 		return n, f
 	}
@@ -248,11 +248,11 @@ func span(e *Evaluator, a, b any) (any, error) {
 	if to < from {
 		return newArray(nil), nil
 	}
-	size := uint64(to) - uint64(from) //nolint:gosec // the difference of ordered int64 fits uint64
-	if size >= uint64(e.left) {       //nolint:gosec // never negative
+	size := uint64(to) - uint64(from)
+	if size >= uint64(e.left) {
 		return nil, e.charge(e.left + 1)
 	}
-	if err := e.charge(int(size) + 1); err != nil { //nolint:gosec // below left
+	if err := e.charge(int(size) + 1); err != nil {
 		return nil, err
 	}
 	items := make([]any, size+1)

@@ -1,5 +1,7 @@
 package eval
 
+import "maps"
+
 // Builtin is a function of the language: what it takes and gives, and how it is computed.
 type Builtin struct {
 	takes []argument // the last repeats when more arguments are given
@@ -35,6 +37,7 @@ func (a argument) Kinds() Kinds {
 		return IsNumeric
 	case aContainer:
 		return IsList | IsObject | IsText
+	case anything:
 	}
 	return Unknown
 }
@@ -45,9 +48,7 @@ var Builtins = merge(textFunctions, numberFunctions, listFunctions, objectFuncti
 func merge(tables ...map[string]Builtin) map[string]Builtin {
 	all := make(map[string]Builtin)
 	for _, t := range tables {
-		for name, b := range t {
-			all[name] = b
-		}
+		maps.Copy(all, t)
 	}
 	return all
 }
@@ -93,7 +94,7 @@ func (e *Evaluator) argument(v any, want argument) (any, error) {
 	if k := KindOf(v); k&want.Kinds() == 0 {
 		f := failf("takes %s, not %s", want.Kinds(), k)
 		if v == nil {
-			f.Instead("write ?? and a value behind the one that may be null")
+			f = f.Instead("write ?? and a value behind the one that may be null")
 		}
 		return nil, f
 	}
@@ -114,6 +115,7 @@ func (e *Evaluator) argument(v any, want argument) (any, error) {
 	case aNumber:
 		n, _, err := numberOf(v)
 		return n, err
+	case anything, aContainer:
 	}
 	return v, nil
 }

@@ -206,8 +206,7 @@ func (e *Evaluator) memberKey(v any) (string, error) {
 	if n, ok, err := numberOf(v); ok && err == nil {
 		return string(AppendNumber(nil, n.value())), nil
 	}
-	switch KindOf(v) {
-	case IsText, IsBool, IsNumeric:
+	if KindOf(v)&(IsText|IsBool|IsNumeric) != 0 {
 		return e.Plain(v)
 	}
 	return "", failf("%s cannot be a key", KindOf(v)).Instead("convert with string()")

@@ -180,14 +180,14 @@ func (e *Evaluator) equal(a, b any) (bool, error) {
 	if KindOf(a) != KindOf(b) {
 		return false, nil
 	}
-	switch KindOf(a) {
-	case IsNumeric:
+	switch k := KindOf(a); {
+	case k == IsNumeric:
 		return equalNumbers(a, b)
-	case IsText:
+	case k == IsText:
 		return e.equalTexts(a, b)
-	case IsBool:
+	case k == IsBool:
 		return a == b, nil
-	case IsNull:
+	case k == IsNull:
 		return true, nil
 	}
 	s, err := e.canonicalText(a)

@@ -144,7 +144,7 @@ func (e *Evaluator) list(n Node) ([]any, error) {
 	if !ok {
 		f := FailAt(n.At(), "must be a list, not %s", KindOf(v))
 		if v == nil {
-			f.Instead("write ?? [] behind it for the empty list")
+			f = f.Instead("write ?? [] behind it for the empty list")
 		}
 		return nil, f
 	}

@@ -163,17 +163,18 @@ type Step struct {
 	At       int
 	Key      string // constant member
 	Index    int64  // constant index
-	Kind     stepKind
+	Kind     StepKind
 	Expr     Node // computed member or index
 	From, To Node // slice; either may be nil
 	Optional bool // ?.
 }
 
-type stepKind int
+// StepKind says what a step reads.
+type StepKind int
 
 // The kinds of step.
 const (
-	ByKey stepKind = iota
+	ByKey StepKind = iota
 	ByIndex
 	ByValue
 	BySlice

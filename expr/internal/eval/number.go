@@ -163,7 +163,7 @@ func product(a, b int64) (int64, bool) {
 	case hi != 0:
 		return 0, false
 	case negative && lo <= 1<<63:
-		return -int64(lo), true //nolint:gosec // lo == 1<<63 wraps to the smallest int64, which is the result
+		return -int64(lo), true // 1<<63 wraps to the smallest int64, which is the result
 	case !negative && lo <= math.MaxInt64:
 		return int64(lo), true
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"strconv"
+	"strings"
 	"testing"
 
 	library "github.com/expr-lang/expr"
@@ -155,24 +156,15 @@ func jsonText(depth int) *rapid.Generator[string] {
 	inner := jsonText(depth - 1)
 	space := rapid.SampledFrom([]string{"", " ", "\n\t"})
 	list := rapid.Custom(func(t *rapid.T) string {
-		s := "[" + space.Draw(t, "space")
-		for i, item := range rapid.SliceOfN(inner, 0, 4).Draw(t, "items") {
-			if i > 0 {
-				s += "," + space.Draw(t, "space")
-			}
-			s += item + space.Draw(t, "space")
-		}
-		return s + "]"
+		items := rapid.SliceOfN(inner, 0, 4).Draw(t, "items")
+		return "[" + space.Draw(t, "space") + strings.Join(items, ","+space.Draw(t, "space")) + space.Draw(t, "space") + "]"
 	})
 	object := rapid.Custom(func(t *rapid.T) string {
-		s := "{" + space.Draw(t, "space")
-		for i, item := range rapid.SliceOfN(inner, 0, 4).Draw(t, "values") {
-			if i > 0 {
-				s += "," + space.Draw(t, "space")
-			}
-			s += fmt.Sprintf(`"k%d"%s:%s%s`, i, space.Draw(t, "space"), space.Draw(t, "space"), item)
+		members := rapid.SliceOfN(inner, 0, 4).Draw(t, "values")
+		for i, v := range members {
+			members[i] = fmt.Sprintf(`"k%d"%s:%s%s`, i, space.Draw(t, "space"), space.Draw(t, "space"), v)
 		}
-		return s + "}"
+		return "{" + space.Draw(t, "space") + strings.Join(members, ","+space.Draw(t, "space")) + space.Draw(t, "space") + "}"
 	})
 	return rapid.OneOf(scalar, list, object)
 }
@@ -197,7 +189,7 @@ func TestAnyJSONIsHandedOnAsItIs(t *testing.T) {
 		}
 		tpl, err := expr.CompileTemplate(json.RawMessage(`{"q": "${ x.a[1] }", "r": [`+v+`]}`), nil)
 		if err != nil {
-			t.Skip(err) // the text drawn holds ${
+			return // the text drawn holds ${
 		}
 		want := `{"q": ` + v + `, "r": [` + v + `]}`
 		if got, err := tpl.Eval(expr.Env{"x": leaf}, expr.Budget{}); err != nil || string(got) != want {
