@@ -74,17 +74,21 @@ func (s *Store) pick(c store.Claim, now machine.Time) []*task {
 		}
 		return first(out, c.Limit)
 	}
+	taken := map[*task]bool{} // a lane may be asked for twice
 	for _, l := range c.Lanes {
 		if l.Lane < 1 || l.Lane > int64(len(s.lanes)) || s.lanes[l.Lane-1].Paused {
 			continue
 		}
 		var ready []*task
 		for t := range s.lanes[l.Lane-1].tasks {
-			if t.ready(now) && !slices.Contains(out, t) {
+			if t.ready(now) && !taken[t] {
 				ready = append(ready, t)
 			}
 		}
-		out = append(out, first(ready, min(l.Limit, c.Limit-len(out)))...)
+		for _, t := range first(ready, min(l.Limit, c.Limit-len(out))) {
+			taken[t] = true
+			out = append(out, t)
+		}
 	}
 	return out
 }

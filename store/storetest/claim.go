@@ -31,6 +31,7 @@ var claimTrials = []trial{
 	{name: "claimers at once never share an attempt", hold: claimRace},
 }
 
+// A1, Q2
 func claimByRank(f *fixture) {
 	ago := func(d time.Duration) machine.Time { return f.now().Add(-d) }
 	f.begin(
@@ -46,6 +47,7 @@ func claimByRank(f *fixture) {
 	f.equal("order", paths(f.take()), []string{"a", "b", "y", "w", "c", "z", "d", "e"})
 }
 
+// A1
 func claimLimits(f *fixture) {
 	f.begin(task("a1", in("a")), task("a2", in("a"), priority(-1)), task("b1", in("b"), priority(9)), task("b2", in("b")), task("c1", in("c")))
 	limits := func(total, a, b int) store.Claim {
@@ -60,6 +62,7 @@ func claimLimits(f *fixture) {
 	f.equal("lane by lane", paths(f.claim(f.ask(9, "a", "b", "c"))), []string{"c1"})
 }
 
+// A1
 func claimSkipsHeld(f *fixture) {
 	r := f.begin(task("a"), task("b"))
 	first := f.claim(f.ask(1, handler))
@@ -127,6 +130,7 @@ func claimBrings(f *fixture) {
 	f.equal("nothing to save", got.Run.Run.Changes(), []machine.Change(nil))
 }
 
+// A1
 func claimCounts(f *fixture) {
 	r := f.begin(task("a"))
 	for attempt := 1; attempt <= 3; attempt++ {
@@ -187,6 +191,7 @@ func claimBytes(f *fixture) {
 	f.equal("the default", ask(0), []string{"t3", "t4"})
 }
 
+// A1
 func claimRun(f *fixture) {
 	mine := f.begin(task("a", in("a")), task("b", in("b"), priority(1)), task("c", in("c")), task("d", in("a"), priority(-1)))
 	other := f.begin(task("a", in("a")))

@@ -28,12 +28,14 @@ func (f *fixture) registers(w store.Workflow, version int, created bool) {
 	f.equal("created", gotCreated, created)
 }
 
+// D2
 func registerRepeats(f *fixture) {
 	f.registers(definition("w", 4, `{"a":1}`), 4, true)
 	f.registers(definition("w", 4, `{"a":1}`), 4, false)
 	f.registers(definition("w", 0, `{"a":1}`), 4, false)
 }
 
+// D2
 func registerNumbers(f *fixture) {
 	f.registers(definition("w", 0, `{"a":1}`), 1, true)
 	f.registers(definition("w", 0, `{"a":2}`), 2, true)
@@ -43,6 +45,7 @@ func registerNumbers(f *fixture) {
 	f.registers(definition("w", 0, `{"a":5}`), 8, true)
 }
 
+// D2
 func registerConflicts(f *fixture) {
 	f.registers(definition("w", 2, `{"a":1}`), 2, true)
 	_, _, err := f.s.Register(f.ctx, definition("w", 2, `{"a":2}`))

@@ -80,6 +80,7 @@ func tenantWrites(f *fixture) {
 	f.equal("a name of one's own", created, true)
 }
 
+// O3
 func handleReopens(f *fixture) {
 	now := f.now()
 	r := f.beginAs(tenant, "k", task("a"), task("later", due(now.Add(time.Hour))), machine.SetTimer{Key: "t", Due: now.Add(time.Hour)}, put("v", 1, `1.50`))

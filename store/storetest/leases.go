@@ -42,6 +42,7 @@ func (f *fixture) expired(limit int) []store.Live {
 	return out
 }
 
+// A7
 func leaseRenews(f *fixture) {
 	r := f.begin(task("a"))
 	got := f.takeOne()
@@ -63,6 +64,7 @@ func leaseOwn(f *fixture) {
 	}
 }
 
+// A7, A8
 func leaseTells(f *fixture) {
 	r := f.begin(task("a"), task("b", priority(-1)), task("c", priority(-2)), task("free", in("other")))
 	got := f.take()
@@ -99,6 +101,7 @@ func leaseAsks(f *fixture) {
 	f.equal("row", f.tasks(r), before)
 }
 
+// A6
 func leaseExpires(f *fixture) {
 	other := f.begin(task("b", in("second")), task("c", in("delayed"), due(f.now().Add(time.Second))))
 	r := f.begin(task("a"))
@@ -132,6 +135,7 @@ func leaseRevives(f *fixture) {
 	f.equal("expired", len(f.expired(9)), 0)
 }
 
+// A6, A7
 func leaseFences(f *fixture) {
 	r := f.begin(task("a"))
 	got := f.takeOne()

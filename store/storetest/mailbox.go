@@ -186,6 +186,7 @@ func dueNever(f *fixture) {
 	f.equal("gone", keys, []string(nil))
 }
 
+// E1
 func dueOrder(f *fixture) {
 	now := f.now()
 	in := func(n int) machine.Time { return now.Add(time.Duration(n) * time.Second) }

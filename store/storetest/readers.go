@@ -92,6 +92,7 @@ func readTasks(f *fixture) {
 	f.equal("none", len(got), 0)
 }
 
+// O1
 func readJournal(f *fixture) {
 	r := f.begin()
 	for range 4 {

@@ -62,6 +62,7 @@ func letter(path string, err *machine.Error) machine.OpenLetter {
 	return machine.OpenLetter{Kind: machine.LetterFailure, Path: path, Error: err}
 }
 
+// O1
 func settleWrites(f *fixture) {
 	r := f.begin()
 	st := f.next(r)
@@ -92,6 +93,7 @@ func settleWrites(f *fixture) {
 	f.equal("what was not touched", state.Run.Chunks["m[0:]"].States, machine.States{machine.StepSucceeded})
 }
 
+// A7
 func settleCompares(f *fixture) {
 	r := f.begin(task("a"))
 	stale := f.next(r, task("stale"), machine.SetTimer{Key: "stale", Due: 1}, letter("stale", nil))

@@ -21,6 +21,7 @@ var startTrials = []trial{
 	{name: "an item that is refused disturbs no other", hold: startRefuses},
 	{name: "a time that is off is refused", hold: startSkewed},
 	{name: "the first task may be handed over", hold: startHandsOver},
+	{name: "a run keeps the version it started with", hold: startKeepsVersion},
 }
 
 // The trials of keys hold R2, R4, and invariant 10 of the design.
@@ -32,6 +33,7 @@ var keyTrials = []trial{
 	{name: "16 starts at once create one run", hold: keyRace},
 }
 
+// R1, R7
 func startKeeps(f *fixture) {
 	r := f.newRun(tenant, "k")
 	r.Root.Out = map[int]machine.Data{0: {Kind: machine.ByRef, Ref: machine.Ref{Seq: 1}}}
@@ -154,6 +156,16 @@ func startHandsOver(f *fixture) {
 	f.equal("left", paths(f.take()), []string{"b"})
 }
 
+// D3
+func startKeepsVersion(f *fixture) {
+	r := f.begin(task("a"))
+	f.registers(definition(workflow, 0, `{"newer":1}`), 2, true)
+	f.equal("claimed", f.takeOne().Run.Run.Version, 1)
+	f.advance(r)
+	f.equal("stored", f.state(r).Run.Version, 1)
+}
+
+// R2
 func keyGivesFirst(f *fixture) {
 	first := f.beginAs(tenant, "k", task("a"))
 	repeat := func() {
@@ -171,6 +183,7 @@ func keyGivesFirst(f *fixture) {
 	f.equal("runs", len(rows), 1)
 }
 
+// R2
 func keyConflicts(f *fixture) {
 	first := f.beginAs(tenant, "k")
 	st := f.start(f.newRun(tenant, "k"))
@@ -187,6 +200,7 @@ func keyConflicts(f *fixture) {
 	}
 }
 
+// R4
 func keyWithinCall(f *fixture) {
 	first := f.start(f.newRun(tenant, "k"), task("a"))
 	second := f.start(f.newRun(tenant, "k"), task("a"))
