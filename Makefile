@@ -62,7 +62,7 @@ sim: ## the simulation with SEEDS seeds
 	MILLRACE_SIM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 20m ./internal/sim
 
 crash: ## kills the built binary at random moments and resumes it
-	$(GO) test -count=1 -timeout 10m -run Crash ./cmd/millrace
+	$(GO) test -count=1 -timeout 10m -run Crash ./cmd/...
 
 examples: ## run each example through the built binary, and check what it gives
 	$(GO) test -count=1 -v ./examples

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -216,15 +217,12 @@ func checkReport(t *testing.T, name string, want totals, total string) {
 	}
 }
 
-// keep gives those of list that are among names, sorted by names and without repeats.
+// keep gives those of list that are among names, in the order of names and without repeats.
 func keep(list []string, names ...string) []string {
 	var out []string
 	for _, n := range names {
-		for _, v := range list {
-			if v == n {
-				out = append(out, n)
-				break
-			}
+		if slices.Contains(list, n) {
+			out = append(out, n)
 		}
 	}
 	return out
