@@ -99,8 +99,11 @@ func TestStorableLooksIntoHeadersAndMessages(t *testing.T) {
 		}
 	}
 	for _, m := range []store.Message{
-		{ID: "\x00"}, {Event: machine.Event{Name: "\x00"}}, {Event: machine.Event{Key: "\xff"}},
-		{Event: machine.Event{Payload: json.RawMessage(`{`)}}, {Event: machine.Event{Facts: json.RawMessage(`"\u0000"`)}},
+		{ID: "\x00"},
+		{Event: machine.Event{Name: "\x00"}},
+		{Event: machine.Event{Key: "\xff"}},
+		{Event: machine.Event{Payload: json.RawMessage(`{`)}},
+		{Event: machine.Event{Facts: json.RawMessage(`"\u0000"`)}},
 	} {
 		if err := m.Storable(); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("%+v: %v, want a refusal", m, err)
