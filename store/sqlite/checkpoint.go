@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"errors"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +21,10 @@ type checkpointer struct {
 	wake   chan struct{}
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	due    atomic.Int64 // the count of rows written at which to work
+
+	written atomic.Int64 // rows, in all
+	due     atomic.Int64 // the number of rows at which to work
+	grown   atomic.Bool  // the log has been given its first length
 
 	mu    sync.Mutex // held while working
 	c     *conn
@@ -28,7 +33,8 @@ type checkpointer struct {
 }
 
 const (
-	logPages   = 2048 // 8 MiB: how long the log may grow before it is brought in
+	logPages   = 2048    // 8 MiB: how long the log may grow before it is brought in
+	firstBytes = 1 << 20 // what the log is given at once
 	firstRatio = 1.0
 	lockWait   = 200 * time.Millisecond // how long the checkpointer asks for the write lock
 )
@@ -44,10 +50,11 @@ func newCheckpointer(ctx context.Context, s *Store) *checkpointer {
 
 // note tells how many rows the writer has written in all. The caller does not hold the writer.
 func (k *checkpointer) note(ctx context.Context, written int) {
+	k.written.Store(int64(written))
 	switch late := int64(written) - k.due.Load(); {
 	case late >= logPages:
 		k.work(ctx)
-	case late >= 0:
+	case late >= 0 || !k.grown.Load():
 		select {
 		case k.wake <- struct{}{}:
 		default:
@@ -61,14 +68,58 @@ func (k *checkpointer) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-k.wake:
+			if !k.grown.Load() {
+				k.grow(ctx)
+				k.grown.Store(true)
+			}
 			k.work(ctx)
 		}
 	}
 }
 
+// grow gives the log its first length, so that not even the commits of a short life extend it. SQLite takes zeros behind
+// the last frame for nothing, and the write lock keeps everybody from adding one meanwhile.
+func (k *checkpointer) grow(ctx context.Context) {
+	select {
+	case w := <-k.s.writer:
+		defer func() { k.s.writer <- w }()
+		ctx, cancel := context.WithTimeout(ctx, lockWait)
+		defer cancel()
+		if err := k.s.begin(ctx, w); err != nil {
+			return
+		}
+		defer w.rollback()
+		_ = lengthen(k.s.path+"-wal", firstBytes) // a log that stays short is slower and nothing else
+	case <-ctx.Done():
+	}
+}
+
+// lengthen fills the file up with zeros, or leaves it as it was.
+func lengthen(path string, size int64) (err error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil || info.Size() >= size {
+		return err
+	}
+	if _, err = f.WriteAt(make([]byte, size-info.Size()), info.Size()); err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return errors.Join(err, f.Truncate(info.Size()))
+	}
+	return nil
+}
+
 func (k *checkpointer) work(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.written.Load() < k.due.Load() { // somebody else was faster
+		return
+	}
 	if k.c == nil {
 		c, err := k.s.connect(ctx)
 		if err != nil {
@@ -82,9 +133,7 @@ func (k *checkpointer) work(ctx context.Context) {
 	}
 	select {
 	case w := <-k.s.writer:
-		if int64(w.written) >= k.due.Load() { // else somebody else was faster
-			k.finish(ctx, w)
-		}
+		k.finish(ctx, w)
 		k.s.writer <- w
 	case <-ctx.Done():
 	}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -32,7 +33,7 @@ func TestALogIsBegunAnewAfterACheckpoint(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "millrace.db")
 	s := open(t, path, Options{})
-	startRuns(t, s, 300)
+	startRuns(t, s, 600)
 	s.log.stopLoop()
 	s.log.due.Store(0)
 	s.log.work(t.Context())
@@ -61,5 +62,26 @@ func TestTheFileCanGiveFreePagesBack(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestTheFirstCommitsOverwriteTheLog(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "millrace.db")
+	s := open(t, path, Options{})
+	startRuns(t, s, 1)
+	for !s.log.grown.Load() {
+		runtime.Gosched()
+	}
+	ids := startRuns(t, s, 3)
+	if info, err := os.Stat(path + "-wal"); err != nil || info.Size() != firstBytes {
+		t.Errorf("the log: %v, %v", info, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := all(t.Context(), open(t, path, Options{}))
+	if err != nil || len(stored) != 4 || stored[3] != ids[2] {
+		t.Errorf("stored: %v, %v", stored, err)
 	}
 }
