@@ -10,6 +10,8 @@
 // It imports workflow and expr. The rules are those of docs/machine.md.
 package machine
 
+//tidy:allow pkglen one way in and one out: its files share the documents of a run, and a division would have to export them
+
 import "time"
 
 // Version is the version of the rules. A run keeps the one it started with; a mend that would answer a recorded event
