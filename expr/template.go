@@ -135,6 +135,11 @@ func (c *templateCompiler) text(raw []byte, pointer string) error {
 		c.raw = append(c.raw, raw...)
 		return nil
 	}
+	return c.pieces(raw, s, pointer)
+}
+
+// pieces compiles a text that holds ${; raw is its JSON.
+func (c *templateCompiler) pieces(raw []byte, s, pointer string) error {
 	if _, ok := eval.Unquote(raw); !ok {
 		return asTemplateError(eval.BadText(), s, pointer, 0)
 	}

@@ -180,15 +180,13 @@ func (e *Evaluator) equal(a, b any) (bool, error) {
 	if KindOf(a) != KindOf(b) {
 		return false, nil
 	}
-	switch k := KindOf(a); {
-	case k == IsNumeric:
+	switch a.(type) {
+	case int64, float64, numeral:
 		return equalNumbers(a, b)
-	case k == IsText:
+	case string, quoted:
 		return e.equalTexts(a, b)
-	case k == IsBool:
+	case nil, bool:
 		return a == b, nil
-	case k == IsNull:
-		return true, nil
 	}
 	s, err := e.canonicalText(a)
 	if err != nil {

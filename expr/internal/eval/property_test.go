@@ -221,7 +221,7 @@ func TestTheLibraryGivesTheSame(t *testing.T) {
 		"(A + B)", "(A - B)", "(A * B)", "(A > B)", "(A <= B)", "(A == B)", "(A != B)", "(A and B)", "(A or B)", "(!A)", "(-A)",
 		"(A ?? B)", "(A in B)", "(A..B)", "(A ? B : A)", "[A, B]", "{x: A, y: B}", "len(A)", "map(A, #)", "filter(A, # != B)",
 		"all(A, # > B)", "any(A, # == B)", "count(A, # == B)", "sum(A)", "find(A, # == B)", "findIndex(A, # == B)", "sort(A)",
-		"first(A)", "last(A)", "take(A, 1)", "reverse(A)", "uniq(A)", "concat(A, B)", "flatten([A, B])", "min(A)", "max(A)",
+		"first(A)", "last(A)", "take(A, 1)", "reverse(A)", "uniq(A)", "concat([1], A, B)", "flatten([A, B])", "min(A)", "max(A)",
 		"upper(A)", "split(A, B)", "join(A, B)", "indexOf(A, B)", "trim(A)", "replace(A, B, 'q')", "type(A)", "get(o, B)", "get(rows, B)", "A[:2]",
 		"map(A, .v)", "map(sortBy(A, .v, 'desc'), .k)", "reduce(A, #acc + #)", "(A contains B)", "(A startsWith B)", "int(A)",
 		"{let y = A; y}", "(if A == B {A} else {B})", "abs(A)", "one(A, # == B)", "none(A, # == B)",
