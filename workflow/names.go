@@ -72,7 +72,7 @@ func (r *reader) compile() {
 			}
 		}
 		if err != nil {
-			r.misspelt(p, err)
+			r.misspelt(p, names, err)
 			continue
 		}
 		r.use(p, compiled)
@@ -82,18 +82,33 @@ func (r *reader) compile() {
 	}
 }
 
-// misspelt notes what expr says about a program.
-func (r *reader) misspelt(p *pending, err error) {
+// misspelt notes what expr says about a program, or about each text of a template: compiling stops at the first.
+func (r *reader) misspelt(p *pending, names *expr.Names, err error) {
+	count := r.Count()
+	if p.program == nil {
+		p.node.Texts(func(n *document.Node) {
+			if _, err := expr.CompileTemplate(n.Raw(), names); err != nil {
+				r.fault(n, err)
+			}
+		})
+	}
+	if r.Count() == count {
+		r.fault(p.node, err)
+	}
+}
+
+// fault notes one error of expr in a text or in a value with texts.
+func (r *reader) fault(n *document.Node, err error) {
 	var e *expr.Error
 	if !errors.As(err, &e) {
-		r.Add(p.node, "mend the expression", "%v", err)
+		r.Add(n, "mend the expression", "%v", err)
 		return
 	}
 	remedy := e.Remedy
 	if remedy == "" {
 		remedy = "mend the expression"
 	}
-	r.InText(p.node.At(e.Pointer), e.Offset, remedy, "in the expression: %s", e.Reason)
+	r.InText(n.At(e.Pointer), e.Offset, remedy, "expression: %s", e.Reason)
 }
 
 // level is one body that a program looks into, from the inside out.
@@ -206,7 +221,9 @@ func (r *reader) namesFor(p *pending) *expr.Names {
 	}
 	top := map[string]*expr.Names{}
 	for name, remedy := range reserved {
-		top[name] = why(remedy)
+		if strings.Contains(text, name) { // names that cannot be used are not proposed
+			top[name] = why(remedy)
+		}
 	}
 	top["input"], top["run"] = open, runNames
 	if p.step != nil {
@@ -239,7 +256,7 @@ func (r *reader) namesFor(p *pending) *expr.Names {
 	for _, word := range wordPattern.FindAllString(text, -1) {
 		r.stepName(steps, levels, word, p)
 	}
-	r.strangers(top, steps, text)
+	r.strangers(p, top, steps, text)
 	return &expr.Names{Fields: top}
 }
 
@@ -297,14 +314,16 @@ func (r *reader) before(l level, i int) bool {
 }
 
 // strangers explains names in the text that no program here knows but whose meaning is plain.
-func (r *reader) strangers(top, steps map[string]*expr.Names, text string) {
+func (r *reader) strangers(p *pending, top, steps map[string]*expr.Names, text string) {
 	for _, m := range stepsPattern.FindAllStringSubmatch(text, -1) {
 		other := r.elsewhere(m[1])
 		if steps[m[1]] != nil || other == nil {
 			continue
 		}
 		remedy := "it belongs to a body that this expression does not stand in"
-		if parent := other.Body.Parent; parent != nil && parent.Body.Kind != Single {
+		if parent := other.Body.Parent; isInside(other, p.step) && p.role == passRole {
+			remedy = "read what the body gave: write prev"
+		} else if parent != nil && parent.Body.Kind != Single {
 			remedy = "`" + m[1] + "` is inside `" + parent.Key + "`: read what that gives, steps." + parent.Key + ".output"
 		}
 		steps[m[1]] = why(remedy)
@@ -314,6 +333,16 @@ func (r *reader) strangers(top, steps map[string]*expr.Names, text string) {
 			top[m[1]] = why("write steps." + m[1] + ".output")
 		}
 	}
+}
+
+// isInside says whether a step is somewhere inside a composite.
+func isInside(s, composite *Step) bool {
+	for s = s.Body.Parent; s != nil; s = s.Body.Parent {
+		if s == composite {
+			return true
+		}
+	}
+	return false
 }
 
 // errorKnown says whether `error` is in scope: a catch led here, or to something around.

@@ -142,6 +142,7 @@ func (r *reader) body(n *document.Node, parent *Step, slot string, depth int) *B
 		key, at := r.madeUp[item], item
 		if b.Kind == Graph {
 			key, at = n.Keys[i].Text, n.Keys[i]
+			item.Line, item.Column = at.Line, at.Column // a step of a graph begins with its key
 			if !format.IsKey(key) {
 				r.Add(at, "write letters, digits, _ and - only", "%q cannot be the key of a step", document.Clip(key))
 			}

@@ -106,7 +106,7 @@ func (l *Ledger) yamlError(err error) {
 	}
 	remedy := "mend the YAML: look at the indentation and the quotes of this line and the one before"
 	switch {
-	case strings.Contains(text, "cannot start any token") && strings.Contains(text, `'\t'`):
+	case line <= len(l.lines) && strings.HasPrefix(strings.TrimLeft(l.lines[line-1], " "), "\t"):
 		remedy = "indent with spaces, not with tabs"
 	case strings.Contains(text, "cannot start any token"):
 		remedy = "put the text into quotes"
@@ -217,6 +217,7 @@ func (c *yamlTree) scalar(n *Node, y *yaml.Node) {
 	case jsonNumber.MatchString(y.Value):
 		n.Kind = Number
 	case otherNumber.MatchString(y.Value):
+		n.Broken = true
 		c.ledger.Add(n, fmt.Sprintf("quote it (%q) if it is text, or write a plain decimal number", y.Value),
 			"%s is a number to some readers of YAML and text to others", y.Value)
 	}

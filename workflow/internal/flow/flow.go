@@ -35,6 +35,12 @@ func (b bits) meet(other bits) {
 	}
 }
 
+func (b bits) drop(other bits) {
+	for i := range b {
+		b[i] &^= other[i]
+	}
+}
+
 func (b bits) meets(other bits) bool {
 	for i := range b {
 		if b[i]&other[i] != 0 {

@@ -231,7 +231,9 @@ func (g *graph) atEnd() bits {
 	late := newBits(n + 1) // those that a join may leave behind
 	for i := range g.steps {
 		if g.steps[i].Some {
-			late.join(g.before[i])
+			left := g.before[i].clone()
+			left.drop(g.sure[i])
+			late.join(left)
 		}
 	}
 	known := newBits(n + 1)

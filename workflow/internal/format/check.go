@@ -101,6 +101,8 @@ func placeName(of string) string {
 		return "switch case"
 	case "catch":
 		return "catch entry"
+	case "body":
+		return "branch"
 	}
 	return of
 }
@@ -134,6 +136,9 @@ func unknownRemedy(key string, value *document.Node, of string) string {
 
 // fits says whether a value has one of the shapes, and notes what is wrong with it.
 func (c *checker) fits(n *document.Node, shapes []shape, what string) bool {
+	if n.Broken {
+		return false
+	}
 	for i := range shapes {
 		if shapes[i].takes(n) {
 			before := c.Count()

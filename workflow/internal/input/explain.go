@@ -18,13 +18,42 @@ func problems(e *jsonschema.ValidationError) []Problem {
 		all = append(all, problems(cause)...)
 	}
 	switch e.ErrorKind.(type) {
-	case *kind.AnyOf, *kind.OneOf, *kind.Not, *kind.Contains:
-		all = nil // the causes are of alternatives: none of them alone is the mistake
+	case *kind.AnyOf, *kind.OneOf:
+		all = closest(e.Causes) // the causes are of alternatives: none of them alone is the mistake
+	case *kind.Not, *kind.Contains:
+		all = nil
 	}
 	if len(all) > 0 {
 		return all
 	}
 	return []Problem{{Path: pointerOf(e.InstanceLocation), Message: explain(e.ErrorKind)}}
+}
+
+// closest gives the problems of the one alternative whose type was right, if there is exactly one.
+func closest(alternatives []*jsonschema.ValidationError) []Problem {
+	var found *jsonschema.ValidationError
+	for _, a := range alternatives {
+		innermost := leaf(a)
+		if _, wrongType := innermost.ErrorKind.(*kind.Type); wrongType && len(innermost.InstanceLocation) == len(a.InstanceLocation) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = a
+	}
+	if found == nil {
+		return nil
+	}
+	return problems(found)
+}
+
+// leaf follows a cause as long as it is the only one.
+func leaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
+	for len(e.Causes) == 1 {
+		e = e.Causes[0]
+	}
+	return e
 }
 
 func pointerOf(parts []string) string {
