@@ -131,11 +131,11 @@ func (c *templateCompiler) key(raw []byte, pointer string) (string, error) {
 // text compiles a text. One without ${ stands as it is.
 func (c *templateCompiler) text(raw []byte, pointer string) error {
 	var s string
-	if json.Unmarshal(raw, &s) != nil || !strings.Contains(s, "${") {
-		c.raw = append(c.raw, raw...)
-		return nil
+	if err := json.Unmarshal(raw, &s); err == nil && strings.Contains(s, "${") {
+		return c.pieces(raw, s, pointer)
 	}
-	return c.pieces(raw, s, pointer)
+	c.raw = append(c.raw, raw...)
+	return nil
 }
 
 // pieces compiles a text that holds ${; raw is its JSON.
