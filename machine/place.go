@@ -290,7 +290,9 @@ func scopeAt(def *workflow.Definition, path string) *place {
 		if q.path == path {
 			return q
 		}
-		at, rest = q, strings.TrimPrefix(path[len(q.path):], "/")
+		if at, rest = q, path[len(q.path):]; q.body.Kind != workflow.Single {
+			rest = strings.TrimPrefix(rest, "/")
+		}
 	}
 	return at
 }

@@ -1,0 +1,49 @@
+package machine
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// runs drives a workflow in the dumb world: told says what to tell it, entry by entry, after its start.
+func runs(t *testing.T, text string, told ...Event) *world {
+	t.Helper()
+	def, err := workflow.Read("t.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(def)
+	w.tell(Event{Kind: RunStarted, Payload: json.RawMessage("null")})
+	for _, ev := range told {
+		w.tell(ev)
+	}
+	for _, bad := range w.faults {
+		t.Error(bad)
+	}
+	return w
+}
+
+func succeeds(path string) Event {
+	return Event{Kind: TaskSucceeded, Path: path, Attempt: 1, Payload: json.RawMessage("1")}
+}
+
+func failsWith(path, code string) Event {
+	return Event{Kind: TaskFailed, Path: path, Attempt: 1, Payload: encode(&Error{Code: code, Permanent: true})}
+}
+
+func TestTasksInTheCatchOfAnItemsOnlyStepAreLive(t *testing.T) {
+	t.Parallel()
+	w := runs(t, `workflow: t
+steps:
+  m: { map: { over: "[1]", do: { task: h, catch: { steps: [ { id: x, task: h } ] } } } }
+`, failsWith("m[0]", "a"))
+	if w.tasks["m[0]/catch-1/x"] == nil {
+		t.Errorf("live are %v", sortedTasks(w))
+	}
+	w.tell(succeeds("m[0]/catch-1/x"))
+	if w.status != Succeeded {
+		t.Errorf("the run is %s", w.status)
+	}
+}
