@@ -191,7 +191,10 @@ func TestStartsAreReportedOneByOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := e.StartMany(t.Context(), []millrace.StartRequest{
-		{Workflow: "one", Input: 1}, {Workflow: "one", Input: func() {}}, {Workflow: "two"}, {Workflow: "one", Input: json.RawMessage(`{`)},
+		{Workflow: "one", Input: 1},
+		{Workflow: "one", Input: func() {}},
+		{Workflow: "two"},
+		{Workflow: "one", Input: json.RawMessage(`{`)},
 		{Workflow: "one"},
 	})
 	if err != nil {

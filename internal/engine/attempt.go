@@ -99,8 +99,9 @@ func (a *Attempt) Token() int64 { return a.token }
 func (a *Attempt) String() string { return fmt.Sprintf("%s %s attempt %d", a.ID, a.Path, a.Number) }
 
 // take makes attempts of tasks that were claimed or handed over. The caller holds e.mu, has reserved their slots, and
-// launches them once it has let go of it. started is the local time from which their leases count.
-func (e *Engine) take(tasks []store.Claimed, hops int, chain, started time.Time) []*Attempt {
+// launches them once it has let go of it. Their contexts have the values of ctx, but not its end. started is the local time from
+// which their leases count.
+func (e *Engine) take(ctx context.Context, tasks []store.Claimed, hops int, chain, started time.Time) []*Attempt {
 	out := make([]*Attempt, 0, len(tasks))
 	for i := range tasks {
 		c := &tasks[i]
@@ -111,7 +112,7 @@ func (e *Engine) take(tasks []store.Claimed, hops int, chain, started time.Time)
 			seen: c.Run.Run, payloads: c.Payloads, hops: hops, chain: chain, slot: true,
 			renewAt: started.Add(e.renewAfter(c.Lease)),
 		}
-		a.ctx, a.cancel = context.WithCancelCause(e.base)
+		a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 		key := taskKey{run: a.ID, path: a.Path}
 		if old := e.held[key]; old != nil {
 			e.lose(old)

@@ -20,6 +20,7 @@ import (
 
 // A1
 func TestTwoEnginesNeverExecuteTheSameAttempt(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		hs := handlers{"work": func(context.Context, *engine.Attempt) (json.RawMessage, error) {
@@ -43,6 +44,7 @@ func TestTwoEnginesNeverExecuteTheSameAttempt(t *testing.T) {
 
 // A1
 func TestTaskThatNobodyServesStaysReadyAndUsesNoAttempts(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		id := w.start("one", "null")
@@ -125,6 +127,7 @@ func TestContextErrorAfterTheAttemptWasEndedIsAnInterruption(t *testing.T) {
 
 // A3
 func TestRetryAfterWaitsExactlySoLong(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		var times []time.Time
@@ -149,6 +152,7 @@ func TestRetryAfterWaitsExactlySoLong(t *testing.T) {
 
 // A3
 func TestPermanentFailureIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		w.engine(engine.Config{}, handlers{"work": func(context.Context, *engine.Attempt) (json.RawMessage, error) {
@@ -163,12 +167,14 @@ func TestPermanentFailureIsNotTriedAgain(t *testing.T) {
 
 // A4
 func TestPanicIsAFailedAttemptWithItsStackInTheJournal(t *testing.T) {
+	t.Parallel()
 	for name, crash := range map[string]func(){
 		"panic":   func() { panic("out of cheese") },
 		"Goexit":  runtime.Goexit,
-		"nil map": func() { var m map[string]int; m["a"] = 1 },
+		"runtime": func() { _ = []int{}[len(t.Name())] },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			in(t, func(w *world) {
 				w.define(one)
 				w.engine(engine.Config{}, handlers{"work": func(_ context.Context, a *engine.Attempt) (json.RawMessage, error) {
@@ -194,6 +200,7 @@ func TestPanicIsAFailedAttemptWithItsStackInTheJournal(t *testing.T) {
 
 // A5
 func TestTimeoutIsSettledAtItsTimeAlthoughTheHandlerIgnoresIt(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(`
 workflow: one
@@ -202,10 +209,10 @@ steps:
   - { id: work, task: work, timeout: 5s, retry: 1 }
 `)
 		release := make(chan struct{})
-		var cause error
+		causes := make(chan error, 2)
 		e, _ := w.engine(engine.Config{Slots: 1}, handlers{"work": func(ctx context.Context, _ *engine.Attempt) (json.RawMessage, error) {
 			<-ctx.Done()
-			cause = context.Cause(ctx)
+			causes <- context.Cause(ctx)
 			<-release
 			return json.RawMessage("1"), nil
 		}})
@@ -226,8 +233,13 @@ steps:
 			t.Error("the slot was freed before the handler returned")
 		}
 		close(release)
-		if got := w.failed(other); got.Code != machine.CodeTimeout || !errors.Is(cause, engine.ErrTimedOut) {
-			t.Errorf("error %v, cause %v", got, cause)
+		if got := w.failed(other); got.Code != machine.CodeTimeout {
+			t.Errorf("the other failed with %v", got)
+		}
+		for range 2 {
+			if cause := <-causes; !errors.Is(cause, engine.ErrTimedOut) {
+				t.Errorf("the cause is %v", cause)
+			}
 		}
 		if got, want := w.kinds(id, "work"), []machine.EventKind{machine.TaskFailed}; !slices.Equal(got, want) {
 			t.Errorf("journal has %v; the late result must not count", got)
@@ -237,6 +249,7 @@ steps:
 
 // A15
 func TestKeyIsTheSameForEveryAttemptAndDiffersByActivation(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(chain)
 		keys := map[string][]string{}
@@ -260,6 +273,7 @@ func TestKeyIsTheSameForEveryAttemptAndDiffersByActivation(t *testing.T) {
 
 // R8 A17
 func TestBadOutcomeFailsItsAttemptAloneAndByName(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ output, code string }{
 		"NUL":           {`"a\u0000b"`, machine.CodeUnstorable},
 		"invalid UTF-8": {"\"a\xffb\"", machine.CodeUnstorable},
@@ -267,6 +281,7 @@ func TestBadOutcomeFailsItsAttemptAloneAndByName(t *testing.T) {
 		"too large":     {`"` + strings.Repeat("x", 1000) + `"`, machine.CodeTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			in(t, func(w *world) {
 				w.define(one)
 				var bad string
@@ -298,6 +313,7 @@ func TestBadOutcomeFailsItsAttemptAloneAndByName(t *testing.T) {
 }
 
 func TestErrorTextIsMadeStorableAndCut(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		w.engine(engine.Config{}, handlers{"work": func(context.Context, *engine.Attempt) (json.RawMessage, error) {
@@ -312,6 +328,7 @@ func TestErrorTextIsMadeStorableAndCut(t *testing.T) {
 
 // F11
 func TestExpressionThatCannotBeEvaluatedFailsTheStepByName(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(`
 workflow: one

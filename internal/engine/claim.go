@@ -31,7 +31,7 @@ func (e *Engine) ClaimOnce(ctx context.Context) (int, error) {
 	e.slots.GiveBack(reserved)
 	var begun []*Attempt
 	if err == nil {
-		begun = e.take(tasks, 0, asked, asked)
+		begun = e.take(ctx, tasks, 0, asked, asked)
 		if brought(tasks) < nearlyBytes {
 			e.lanes.Emptied(ask.Lanes, tasks)
 		}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	cryptorand "crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -54,9 +53,6 @@ type Config struct {
 	Logger *slog.Logger
 	// Observer hears of what happens here. Default: nobody.
 	Observer Observer
-	// Context is what the contexts of attempts descend from. Its end interrupts nothing: that is Run's. Default: a context
-	// without values.
-	Context context.Context //nolint:containedctx // handed through to attempts
 	// Seed decides the tokens. Default 0: a random seed.
 	Seed uint64
 	// NewID gives the id of a new run: a UUIDv7 as text. Default: monotonic within the process.
@@ -140,9 +136,6 @@ func (c *Config) withDefaults() Config {
 	}
 	if d.Observer == nil {
 		d.Observer = nobody{}
-	}
-	if d.Context == nil {
-		d.Context = context.Background() // the attempts' root: they end by Run, not by a caller's context
 	}
 	if d.Seed == 0 {
 		d.Seed = randomSeed()

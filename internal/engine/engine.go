@@ -40,9 +40,6 @@ type Engine struct {
 	host  string
 	serve []string // names of the handlers, sorted
 
-	base context.Context //nolint:containedctx // attempts end with the engine, whichever loop launched them
-	end  context.CancelCauseFunc
-
 	mu       sync.Mutex // guards what follows; never held during a call of the store or of a handler
 	random   *rand.Rand
 	offset   time.Duration // the store's time less ours
@@ -103,7 +100,6 @@ func New(st store.Store, c Config) (*Engine, error) {
 	e.lanes = supply.NewLanes(func(handler string) bool { return c.Handlers[handler] != nil })
 	e.steady = e.clock.Now()
 	e.polled = e.steady
-	e.base, e.end = context.WithCancelCause(c.Context)
 	if e.cfg.Launcher == nil {
 		e.cfg.Launcher = &goroutines{}
 	}

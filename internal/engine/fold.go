@@ -117,7 +117,7 @@ func (s *folding) keepCurrent(ctx context.Context, state store.RunState) error {
 		return err
 	}
 	if f.hand != 0 {
-		s.engine.adopt(live, f, state)
+		s.engine.adopt(ctx, live, f, state)
 		f.hand = 0
 	}
 	tokens := make(map[string]int64, len(live))

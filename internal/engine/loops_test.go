@@ -23,6 +23,7 @@ import (
 
 // Q1
 func TestFullQueueNeverDelaysAnother(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(`
 workflow: slow
@@ -69,6 +70,7 @@ steps: [{ id: work, task: slow, queue: slow }]
 }
 
 func TestTenantsAndWorkflowsShareTheSlots(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		w.define(strings.Replace(one, "workflow: one", "workflow: two", 1))
@@ -89,6 +91,7 @@ func TestTenantsAndWorkflowsShareTheSlots(t *testing.T) {
 
 // T3
 func TestNothingIsLockedWhileAHandlerRuns(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		w.define(strings.NewReplacer("workflow: one", "workflow: outer", "task: work", "task: outer").Replace(one))
@@ -110,6 +113,7 @@ func TestNothingIsLockedWhileAHandlerRuns(t *testing.T) {
 }
 
 func TestNextStepOfARunIsHandedOverInItsSettlement(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(chain)
 		id := w.start("chain", "null")
@@ -133,6 +137,7 @@ func TestNextStepOfARunIsHandedOverInItsSettlement(t *testing.T) {
 }
 
 func TestLongRunYieldsToOthersOfItsQueue(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		var steps strings.Builder
 		for i := range 200 {
@@ -155,6 +160,7 @@ func TestLongRunYieldsToOthersOfItsQueue(t *testing.T) {
 }
 
 func TestOutcomesOfOneRunAreSettledTogether(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(`
 workflow: wide
@@ -186,6 +192,7 @@ steps:
 }
 
 func TestTimersAreFiredInTimeAndNeverEarly(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(`
 workflow: nap
@@ -205,6 +212,7 @@ steps:
 
 // E5
 func TestIdleEngineAsksRarely(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		w.engine(engine.Config{}, handlers{"work": ok})
@@ -226,6 +234,7 @@ func TestIdleEngineAsksRarely(t *testing.T) {
 }
 
 func TestEngineOfOneRunServesNoOther(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(chain)
 		mine, other := w.start("chain", "null"), w.start("chain", "null")
@@ -263,6 +272,7 @@ func (d *damaged) State(ctx context.Context, tenant, id string, scopes, under []
 }
 
 func TestRunThatIsDamagedIsLeftAloneAndTheOthersGoOn(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(chain)
 		var log strings.Builder

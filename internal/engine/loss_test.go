@@ -34,6 +34,7 @@ func (w *world) ghost(owner string) {
 
 // A6
 func TestLostWorkersAttemptCountsAndIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		id := w.start("one", "null")
@@ -58,6 +59,7 @@ func TestLostWorkersAttemptCountsAndIsTriedAgain(t *testing.T) {
 
 // A6
 func TestAttemptOfProcessThatIsProvedDeadIsLostAtOnce(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		id := w.start("one", "null")
@@ -74,6 +76,7 @@ func TestAttemptOfProcessThatIsProvedDeadIsLostAtOnce(t *testing.T) {
 
 // A6
 func TestAtMostOnceIsNotTriedAgainAfterALoss(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(`
 workflow: one
@@ -93,6 +96,7 @@ steps:
 
 // A6
 func TestHandlerThatKillsItsWorkerEveryTimeEndsAsAFailure(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		id := w.start("one", "null")
@@ -113,6 +117,7 @@ func TestHandlerThatKillsItsWorkerEveryTimeEndsAsAFailure(t *testing.T) {
 
 // A7
 func TestWhoLostItsLeaseHearsItAndItsLateOutcomeChangesNothing(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		cut := faulty.New(w.memory, nil) // the line of the engine that will be cut off
@@ -160,8 +165,10 @@ func TestWhoLostItsLeaseHearsItAndItsLateOutcomeChangesNothing(t *testing.T) {
 
 // A8
 func TestAttemptThatIsToStopHearsOfItWithinASecond(t *testing.T) {
+	t.Parallel()
 	for name, hints := range map[string]bool{"with hints": true, "by polling": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			in(t, func(w *world) {
 				if !hints {
 					w.st.Replan(func(op string, _ int) faulty.Fault {
@@ -208,6 +215,7 @@ steps:
 
 // A9
 func TestPoliteShutdownReleasesWhatDoesNotEndInTimeUncounted(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		var numbers []int
@@ -246,6 +254,7 @@ func TestPoliteShutdownReleasesWhatDoesNotEndInTimeUncounted(t *testing.T) {
 
 // A9
 func TestPoliteShutdownLetsAttemptsFinishWithinTheGrace(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(chain)
 		_, stop := w.engine(engine.Config{}, handlers{"work": func(context.Context, *engine.Attempt) (json.RawMessage, error) {
@@ -268,6 +277,7 @@ func TestPoliteShutdownLetsAttemptsFinishWithinTheGrace(t *testing.T) {
 
 // A9
 func TestShutdownNamesHandlersThatDoNotReturn(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		release := make(chan struct{})
@@ -289,6 +299,7 @@ func TestShutdownNamesHandlersThatDoNotReturn(t *testing.T) {
 
 // A10
 func TestOutageOfOneMinuteLosesAndRepeatsNothing(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(chain)
 		hs := handlers{"work": func(context.Context, *engine.Attempt) (json.RawMessage, error) {
@@ -318,9 +329,11 @@ func TestOutageOfOneMinuteLosesAndRepeatsNothing(t *testing.T) {
 
 // A11
 func TestLostAnswersAreResolvedByAsking(t *testing.T) {
+	t.Parallel()
 	for _, op := range []string{"Settle", "Claim", "Renew", "State", "Tasks", "Lanes", "Payloads", "Workflow", "Due", "Timers"} {
 		for name, before := range map[string]bool{"after": false, "before": true} {
 			t.Run(op+" "+name, func(t *testing.T) {
+				t.Parallel()
 				in(t, func(w *world) { losing(w, op, before) })
 			})
 		}
@@ -421,6 +434,7 @@ func (p poison) Settle(ctx context.Context, all []store.Settlement) ([]store.Set
 
 // A17
 func TestOutcomeThatTheDatabaseRefusesFailsAloneAsUnstorable(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(`
 workflow: wide

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/millrace-go/millrace/expr"
@@ -72,34 +74,53 @@ func (a *Attempt) evaluate(m *memory) (*Outcome, error) {
 	if err != nil {
 		return refusal(err)
 	}
-	budget := expr.Budget{Bytes: a.engine.cfg.MaxPayload}
-	if a.Step.With != nil {
-		if a.Input, err = a.Step.With.Eval(env, budget); err != nil {
-			return broken("with", err), nil
-		}
-		if e := content.Refuse("input", a.Input, a.engine.cfg.MaxPayload); e != nil {
-			return &Outcome{Err: e}, nil
-		}
+	if o := a.input(env); o != nil {
+		return o, nil
 	}
+	return a.command(env), nil
+}
+
+// input evaluates `with`. An outcome says why it cannot be.
+func (a *Attempt) input(env expr.Env) *Outcome {
+	if a.Step.With == nil {
+		return nil
+	}
+	limit := a.engine.cfg.MaxPayload
+	in, err := a.Step.With.Eval(env, expr.Budget{Bytes: limit})
+	if err != nil {
+		return broken("with", err)
+	}
+	if bad := content.Refuse("input", in, limit); bad != nil {
+		return &Outcome{Err: bad}
+	}
+	a.Input = in
+	return nil
+}
+
+// command evaluates the words and variables of a run or shell step. An outcome says why they cannot be.
+func (a *Attempt) command(env expr.Env) *Outcome {
 	spec, ok := a.Step.Action.(*workflow.Command)
 	if !ok {
-		return nil, nil
+		return nil
 	}
+	budget := expr.Budget{Bytes: a.engine.cfg.MaxPayload}
 	c := &Command{Spec: spec, Dir: a.Step.Dir, Env: make(map[string]string, len(a.Step.Env))}
 	for i, t := range spec.Args {
 		word, err := t.Text(env, budget)
 		if err != nil {
-			return broken(fmt.Sprintf("word %d of the command", i+1), err), nil
+			return broken(fmt.Sprintf("word %d of the command", i+1), err)
 		}
 		c.Args = append(c.Args, word)
 	}
-	for name, t := range a.Step.Env {
-		if c.Env[name], err = t.Text(env, budget); err != nil {
-			return broken("variable "+name, err), nil
+	for _, name := range slices.Sorted(maps.Keys(a.Step.Env)) {
+		text, err := a.Step.Env[name].Text(env, budget)
+		if err != nil {
+			return broken("variable "+name, err)
 		}
+		c.Env[name] = text
 	}
 	a.Command = c
-	return nil, nil
+	return nil
 }
 
 // refusal passes a Need on, and makes everything else that the machine says about a value an outcome.
@@ -175,9 +196,7 @@ func (m *memory) fetchPayloads(ctx context.Context, refs []machine.Ref) error {
 		return gone(err)
 	}
 	all := make(map[machine.Ref]json.RawMessage, len(m.payloads)+len(got))
-	for r, raw := range m.payloads {
-		all[r] = raw
-	}
+	maps.Copy(all, m.payloads)
 	for _, r := range refs {
 		raw, ok := got[r]
 		if !ok {

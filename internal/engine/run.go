@@ -133,7 +133,6 @@ func (e *Engine) timeouts(ctx context.Context) {
 func (e *Engine) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	defer e.end(ErrInterrupted)
 	if err := e.BeatOnce(work); err != nil && errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -154,7 +153,13 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) watch(ctx context.Context) {
 	wait := backoff{}
 	for ctx.Err() == nil {
+		var first sync.WaitGroup
+		first.Go(func() { // what happened before the store listened
+			e.pause(ctx, nil, hintGap)
+			e.Hint()
+		})
 		err := e.st.Watch(ctx, e.Hint)
+		first.Wait()
 		if ctx.Err() != nil {
 			return
 		}

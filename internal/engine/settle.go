@@ -67,7 +67,7 @@ func (e *Engine) commit(ctx context.Context, all []*folding) error {
 			continue
 		}
 		e.heard(answers[i].Clock, asked)
-		begun = append(begun, e.settled(s, &answers[i], asked)...)
+		begun = append(begun, e.settled(ctx, s, &answers[i], asked)...)
 	}
 	e.mu.Unlock()
 	for i, s := range all {
@@ -82,11 +82,11 @@ func (e *Engine) commit(ctx context.Context, all []*folding) error {
 }
 
 // settled takes in the answer to one settlement and gives the attempts that it handed over. The caller holds e.mu.
-func (e *Engine) settled(s *folding, answer *store.Settled, asked time.Time) []*Attempt {
+func (e *Engine) settled(ctx context.Context, s *folding, answer *store.Settled, asked time.Time) []*Attempt {
 	f := s.flight
 	switch answer.Result {
 	case store.Won:
-		return e.won(s, answer.Handed, asked)
+		return e.won(ctx, s, answer.Handed, asked)
 	case store.Lost:
 		f.state = store.RunState{}
 		f.alone = true
@@ -106,7 +106,7 @@ func (e *Engine) settled(s *folding, answer *store.Settled, asked time.Time) []*
 }
 
 // won lets go of what was settled. The caller holds e.mu.
-func (e *Engine) won(s *folding, handed []store.Claimed, asked time.Time) []*Attempt {
+func (e *Engine) won(ctx context.Context, s *folding, handed []store.Claimed, asked time.Time) []*Attempt {
 	f := s.flight
 	f.tries, f.damage, f.alone = 0, false, false
 	f.state = store.RunState{Run: saved(s.out.Run), Version: s.out.From + 1}
@@ -125,7 +125,7 @@ func (e *Engine) won(s *folding, handed []store.Claimed, asked time.Time) []*Att
 		handed[i].Run = f.state
 	}
 	hops, chain := s.chain(e.clock.Now())
-	begun := e.take(handed, hops+1, chain, asked)
+	begun := e.take(ctx, handed, hops+1, chain, asked)
 	e.land(f, nil)
 	return begun
 }
@@ -234,7 +234,7 @@ func (e *Engine) nothing(f *flight) {
 }
 
 // adopt takes up the tasks that a settlement handed over to this process although its answer was lost.
-func (e *Engine) adopt(live []store.Live, f *flight, state store.RunState) {
+func (e *Engine) adopt(ctx context.Context, live []store.Live, f *flight, state store.RunState) {
 	var tasks []store.Claimed
 	e.mu.Lock()
 	for i := range live {
@@ -244,7 +244,7 @@ func (e *Engine) adopt(live []store.Live, f *flight, state store.RunState) {
 		}
 	}
 	now := e.clock.Now()
-	begun := e.take(tasks, 0, now, now)
+	begun := e.take(ctx, tasks, 0, now, now)
 	e.mu.Unlock()
 	e.launch(begun)
 }

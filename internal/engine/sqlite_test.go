@@ -66,7 +66,7 @@ func process(t *testing.T, path string, c engine.Config) *engine.Engine {
 // A1 R1
 func TestSeveralEnginesOnOneSQLiteFileExecuteEachStepOnce(t *testing.T) {
 	t.Parallel()
-	const runs = 100
+	const runs = 30
 	path := filepath.Join(t.TempDir(), "m.db")
 	var mu sync.Mutex
 	calls := map[string]int{}

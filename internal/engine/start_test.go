@@ -32,6 +32,7 @@ func request(name, key, input string) engine.StartRequest {
 
 // R1
 func TestStartReturnsTheRunAndExecutesNothing(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		got, err := w.starter(engine.Config{}).Start(w.ctx, []engine.StartRequest{request("one", "", "7")})
@@ -49,6 +50,7 @@ func TestStartReturnsTheRunAndExecutesNothing(t *testing.T) {
 
 // R2
 func TestKeyGivesTheFirstRunForAnEqualInputAndAConflictForAnother(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		first, second string
 		equal         bool
@@ -64,6 +66,7 @@ func TestKeyGivesTheFirstRunForAnEqualInputAndAConflictForAnother(t *testing.T) 
 		"large numbers":              {`100000000000000000000001`, `100000000000000000000002`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			in(t, func(w *world) {
 				w.define(one)
 				e := w.starter(engine.Config{})
@@ -91,6 +94,7 @@ func TestKeyGivesTheFirstRunForAnEqualInputAndAConflictForAnother(t *testing.T) 
 
 // R4
 func TestSixteenStartsAtOnceWithOneKeyCreateOneRun(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		var mu sync.Mutex
@@ -120,6 +124,7 @@ func TestSixteenStartsAtOnceWithOneKeyCreateOneRun(t *testing.T) {
 
 // R4
 func TestThousandStartsInOneCallKeepTheirOrderAndAreReportedOneByOne(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		var all []engine.StartRequest
@@ -154,6 +159,7 @@ func TestThousandStartsInOneCallKeepTheirOrderAndAreReportedOneByOne(t *testing.
 
 // R5
 func TestInputThatBreaksTheSchemaStartsNothingAndNamesThePath(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(`
 workflow: order
@@ -187,6 +193,7 @@ steps:
 
 // R8
 func TestInputOverTheLimitIsRefusedByName(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		got, err := w.starter(engine.Config{MaxPayload: 100}).Start(w.ctx, []engine.StartRequest{
@@ -201,6 +208,7 @@ func TestInputOverTheLimitIsRefusedByName(t *testing.T) {
 
 // A11 R4
 func TestStartWhoseAnswerIsLostStartsOnce(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		w.st.Replan(func(op string, n int) faulty.Fault {
@@ -229,6 +237,7 @@ func TestStartWhoseAnswerIsLostStartsOnce(t *testing.T) {
 }
 
 func TestStartGivesUpWhenItsCallerDoes(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		w.st.Replan(func(op string, _ int) faulty.Fault { return faulty.Fault{Fail: faulty.Outage(op)} })
@@ -240,6 +249,7 @@ func TestStartGivesUpWhenItsCallerDoes(t *testing.T) {
 
 // N1
 func TestWorkflowOfAnotherTenantIsNotFound(t *testing.T) {
+	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
 		r := request("one", "", "1")

@@ -38,7 +38,6 @@ type handlers map[string]engine.HandlerFunc
 // in runs a test in a bubble of virtual time: it moves on whenever everybody waits.
 func in(t *testing.T, test func(w *world)) {
 	t.Helper()
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := memory.New(func() machine.Time { return machine.TimeOf(time.Now()) })
 		test(&world{

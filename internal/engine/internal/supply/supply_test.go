@@ -43,11 +43,14 @@ func TestSlotsAreSharedAmongTenantsThenWorkflowsThenLanes(t *testing.T) {
 	}{
 		"one lane gets all": {[]store.Lane{{Tenant: "a"}}, 8, nil, map[int64]int{1: 8}},
 		"tenants first": {
-			[]store.Lane{{Tenant: "a", Workflow: "x"}, {Tenant: "a", Workflow: "y"}, {Tenant: "b", Workflow: "x"}}, 8, nil,
+			[]store.Lane{{Tenant: "a", Workflow: "x"}, {Tenant: "a", Workflow: "y"}, {Tenant: "b", Workflow: "x"}},
+			8, nil,
 			map[int64]int{1: 2, 2: 2, 3: 4},
 		},
 		"a full queue leaves its share to others": {
-			[]store.Lane{{Tenant: "a", Queue: "slow"}, {Tenant: "a", Queue: "fast"}}, 8, map[string]int{"slow": 2},
+			[]store.Lane{{Tenant: "a", Queue: "slow"}, {Tenant: "a", Queue: "fast"}},
+			8,
+			map[string]int{"slow": 2},
 			map[int64]int{1: 2, 2: 6},
 		},
 		"handlers that nobody serves get none": {
