@@ -54,7 +54,7 @@ type Ledger struct {
 func (l *Ledger) Count() int { return len(l.list) }
 
 // Many says that enough mistakes have been noted: suggestions are worth their cost no more.
-func (l *Ledger) Many() bool { return len(l.list) >= MaxMistakes }
+func (l *Ledger) Many() bool { return len(l.list) >= MaxMistakes/4 }
 
 // Add notes a mistake at n.
 func (l *Ledger) Add(n *Node, remedy, format string, args ...any) {
@@ -63,7 +63,7 @@ func (l *Ledger) Add(n *Node, remedy, format string, args ...any) {
 
 // place notes a mistake at a place inside n.
 func (l *Ledger) place(n *Node, line, column int, remedy, format string, args ...any) {
-	m := Mistake{File: l.File, Line: line, Column: column, Message: fmt.Sprintf(format, args...), Remedy: remedy}
+	m := Mistake{File: l.File, Line: line, Column: column, Message: shorten(fmt.Sprintf(format, args...), maxWords), Remedy: shorten(remedy, maxWords)}
 	if line == 0 {
 		m.File = n.where()
 	}
@@ -167,8 +167,12 @@ func distance(a, b string) int {
 }
 
 // Clip shortens a text for a message.
-func Clip(s string) string {
-	const most = 60
+func Clip(s string) string { return shorten(s, 60) }
+
+// maxWords bounds the words of one mistake in bytes.
+const maxWords = 1000
+
+func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

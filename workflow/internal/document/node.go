@@ -84,6 +84,7 @@ func (n *Node) Append(items ...*Node) *Node {
 
 // Put adds a member to an object, whose key must be new.
 func (n *Node) Put(key *Node, value *Node) *Node {
+	key.parent, key.name = n, key.Text
 	value.parent, value.name = n, key.Text
 	n.Keys, n.Items = append(n.Keys, key), append(n.Items, value)
 	return n

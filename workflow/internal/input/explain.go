@@ -1,6 +1,8 @@
 package input
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -27,6 +29,14 @@ func problems(e *jsonschema.ValidationError) []Problem {
 		return all
 	}
 	return []Problem{{Path: pointerOf(e.InstanceLocation), Message: explain(e.ErrorKind)}}
+}
+
+// sorted puts problems in the order of their paths: the library finds them in any.
+func sorted(all []Problem) []Problem {
+	slices.SortFunc(all, func(a, b Problem) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Message, b.Message))
+	})
+	return all
 }
 
 // closest gives the problems of the one alternative whose type was right, if there is exactly one.
@@ -73,7 +83,7 @@ func explain(k jsonschema.ErrorKind) string {
 	case *kind.Required:
 		return "missing " + strings.Join(k.Missing, ", ")
 	case *kind.AdditionalProperties:
-		return "unknown property " + strings.Join(k.Properties, ", ")
+		return "unknown property " + strings.Join(slices.Sorted(slices.Values(k.Properties)), ", ")
 	case *kind.Pattern:
 		return "does not match the pattern " + k.Want
 	case *kind.Format:

@@ -43,14 +43,17 @@ const (
 )
 
 // schemaURL names the schema inside the compiler; nothing is loaded from it.
-const schemaURL = "millrace:input"
+const (
+	schemaBase = "millrace://workflow/"
+	schemaURL  = schemaBase + "input"
+)
 
 // noLoader refuses every reference that leads out of the schema.
 type noLoader struct{}
 
 // Load gives no document.
 func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("%s lies outside the schema", document.Clip(url))
+	return nil, fmt.Errorf("%s lies outside the schema", document.Clip(strings.TrimPrefix(url, schemaBase)))
 }
 
 // Schema is a compiled JSON Schema. It is immutable and safe for concurrent use; nil takes everything.
@@ -68,7 +71,11 @@ func Compile(n *document.Node) (*Schema, []Problem) {
 	var invalid *jsonschema.SchemaValidationError
 	var detail *jsonschema.ValidationError
 	if errors.As(err, &invalid) && errors.As(invalid.Err, &detail) {
-		return nil, problems(detail)
+		return nil, sorted(problems(detail))
+	}
+	var outside *jsonschema.LoadURLError
+	if errors.As(err, &outside) {
+		return nil, []Problem{{Message: outside.Err.Error()}}
 	}
 	text := strings.ReplaceAll(err.Error(), strconv.Quote(schemaURL), "the schema")
 	return nil, []Problem{{Message: strings.ReplaceAll(text, schemaURL, "")}}
@@ -152,7 +159,7 @@ func (s *Schema) match(raw json.RawMessage) (err error) {
 	case err == nil:
 		return nil
 	case errors.As(err, &detail):
-		return &Error{problems(detail)}
+		return &Error{sorted(problems(detail))}
 	}
 	return fault("", "the schema cannot be applied to it")
 }
