@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/millrace-go/millrace/machine"
@@ -89,8 +90,25 @@ func (c cause) err() error {
 	return nil
 }
 
-// Context ends when the attempt is told to stop, is out of time, lost or interrupted; context.Cause says which.
-func (a *Attempt) Context() context.Context { return a.ctx }
+// Context ends when the attempt is told to stop, is out of time, lost or interrupted; context.Cause says which. Once the
+// attempt is prepared, its Deadline is that of the step's timeout.
+func (a *Attempt) Context() context.Context {
+	a.engine.mu.Lock()
+	defer a.engine.mu.Unlock()
+	if a.deadline.IsZero() {
+		return a.ctx
+	}
+	return timed{Context: a.ctx, deadline: a.deadline}
+}
+
+// timed is a context with a deadline that the engine sees to.
+type timed struct {
+	context.Context //nolint:containedctx // it is one
+	deadline        time.Time
+}
+
+// Deadline gives when the attempt's time is over.
+func (t timed) Deadline() (time.Time, bool) { return t.deadline, true }
 
 // Token gives the fencing token under which the attempt is held.
 func (a *Attempt) Token() int64 { return a.token }
@@ -222,38 +240,46 @@ func (e *Engine) free(a *Attempt) {
 // TimeoutOnce settles as timed out the attempts whose time is over, whether or not their handlers heed it, and gives the
 // number of them and the time until the next (negative: none waits).
 func (e *Engine) TimeoutOnce(context.Context) (n int, next time.Duration) {
-	var told []*Attempt
-	var events []machine.Event
 	e.mu.Lock()
-	now := e.clock.Now()
-	next = -1
-	for _, a := range e.holding() {
-		if a.answered || a.deadline.IsZero() {
-			continue
-		}
-		if left := a.deadline.Sub(now); left > 0 {
-			if next < 0 || left < next {
-				next = left
-			}
-			continue
-		}
-		ev := a.event(Outcome{Err: &machine.Error{
+	late, next := e.late()
+	events := make([]machine.Event, len(late))
+	for i, a := range late {
+		events[i] = a.event(Outcome{Err: &machine.Error{
 			Code: machine.CodeTimeout, Message: fmt.Sprintf("the attempt took longer than %s", a.Step.Timeout),
 		}}, timedOut)
 		a.cause = timedOut
 		a.cancel(ErrTimedOut)
-		e.tell(a, ev)
+		e.tell(a, events[i])
 		e.overdue++
-		told, events = append(told, a), append(events, ev)
 	}
 	e.mu.Unlock()
-	for i, a := range told {
+	for i, a := range late {
 		e.cfg.Observer.Answered(a, events[i])
 	}
-	if len(told) > 0 {
+	if len(late) > 0 {
 		e.signals.settle.raise()
 	}
-	return len(told), next
+	return len(late), next
+}
+
+// late gives the attempts whose time is over, in a fixed order, and the time until the next. The caller holds e.mu.
+func (e *Engine) late() (late []*Attempt, next time.Duration) {
+	now := e.clock.Now()
+	next = -1
+	for _, a := range e.held {
+		if a.answered || a.deadline.IsZero() {
+			continue
+		}
+		left := a.deadline.Sub(now)
+		switch {
+		case left <= 0:
+			late = append(late, a)
+		case next < 0 || left < next:
+			next = left
+		}
+	}
+	slices.SortFunc(late, byPath)
+	return late, next
 }
 
 // started notes that an attempt's handler is about to be called: its time runs from here.

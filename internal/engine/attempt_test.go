@@ -211,6 +211,9 @@ steps:
 		release := make(chan struct{})
 		causes := make(chan error, 2)
 		e, _ := w.engine(engine.Config{Slots: 1}, handlers{"work": func(ctx context.Context, _ *engine.Attempt) (json.RawMessage, error) {
+			if d, ok := ctx.Deadline(); !ok || time.Until(d) != 5*time.Second {
+				t.Errorf("the context's deadline is %v", d)
+			}
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
 			<-release

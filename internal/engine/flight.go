@@ -205,8 +205,8 @@ func (e *Engine) holding() []*Attempt {
 	for _, a := range e.held {
 		out = append(out, a)
 	}
-	slices.SortFunc(out, func(a, b *Attempt) int {
-		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Path, b.Path))
-	})
+	slices.SortFunc(out, byPath)
 	return out
 }
+
+func byPath(a, b *Attempt) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Path, b.Path)) }

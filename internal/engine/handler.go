@@ -87,7 +87,7 @@ func execute(a *Attempt, done func(Outcome)) {
 		o = *refusal
 		return
 	}
-	o = a.handler.Execute(a.ctx, a)
+	o = a.handler.Execute(a.Context(), a)
 }
 
 // Observer hears of what happens in this process, for people who watch. Its methods are called without a lock, in no
