@@ -97,11 +97,14 @@ func (t *tree) box(n *node, try int, box *machine.Box) {
 		base += "~" + strconv.Itoa(try)
 	}
 	if box.Catch > 0 && box.Catch <= len(n.step.Catch) {
-		t.inside(n, n.step.Catch[box.Catch-1].Body, base+"/catch-"+strconv.Itoa(box.Catch))
+		t.inside(n, n.step.Catch[box.Catch-1].Body, n.Path+"/catch-"+strconv.Itoa(box.Catch)) // not of a try
 		return
 	}
 	switch a := n.step.Action.(type) {
 	case *workflow.Block:
+		if n.step.Body.Kind == workflow.Single {
+			base += "/do"
+		}
 		t.inside(n, a.Body, base)
 	case *workflow.Parallel:
 		for _, b := range a.Branches {

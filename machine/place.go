@@ -50,7 +50,15 @@ func (p *place) indexed(s *workflow.Step, ap string, body *workflow.Body, i int)
 }
 
 func (p *place) block(s *workflow.Step, ap string) *place {
-	return p.inside(s, ap, "", s.Action.(*workflow.Block).Body, 0)
+	return p.inside(s, ap, blockSuffix(s), s.Action.(*workflow.Block).Body, 0)
+}
+
+// blockSuffix tells the scope of a block from its activation where that has the path of a scope itself: under `do`.
+func blockSuffix(s *workflow.Step) string {
+	if s.Body.Kind == workflow.Single {
+		return "/do"
+	}
+	return ""
 }
 
 func (p *place) caseBody(s *workflow.Step, ap string, i int) *place {
@@ -187,7 +195,7 @@ func descend(s spot, ap, rest string) (*place, bool) {
 			return s.at.caseBody(s.step, ap, i), true
 		}
 	case *workflow.Block:
-		return s.at.block(s.step, ap), true
+		return s.at.block(s.step, ap), strings.HasPrefix(rest, blockSuffix(s.step))
 	}
 	return nil, false
 }
@@ -277,8 +285,8 @@ func scopeAt(def *workflow.Definition, path string) *place {
 			return nil
 		}
 		ap := path[:len(path)-len(after)]
-		if after == "" { // a block's scope has its activation's path
-			if _, ok := s.step.Action.(*workflow.Block); !ok {
+		if after == "" { // a block's scope has its activation's path, but for one under `do`
+			if _, ok := s.step.Action.(*workflow.Block); !ok || s.step.Body.Kind == workflow.Single {
 				return nil
 			}
 			return at.block(s.step, ap)

@@ -47,3 +47,28 @@ steps:
 		t.Errorf("the run is %s", w.status)
 	}
 }
+
+func TestBlockUnderDoHasAScopeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	const text = `workflow: t
+steps:
+  p:
+    parallel:
+      a: { do: { steps: [ { id: x, task: h }, { id: y, task: h } ], retry: { attempts: 2, jitter: 0 }, catch: { do: { task: h } } } }
+      b: { do: { task: h } }
+`
+	w := runs(t, text, succeeds("p/a/do/x"), failsWith("p/a/do/y", "broken"), Event{Kind: TimerFired, Path: "p/a!retry"})
+	if w.tasks["p/a~2/do/x"] == nil {
+		t.Fatalf("live are %v", sortedTasks(w))
+	}
+	for _, ev := range []Event{failsWith("p/a~2/do/x", "broken"), succeeds("p/a/catch-1"), succeeds("p/b")} {
+		w.tell(ev)
+	}
+	w.replayed()
+	for _, bad := range w.faults {
+		t.Error(bad)
+	}
+	if w.status != Succeeded {
+		t.Errorf("the run is %s", w.status)
+	}
+}
