@@ -72,7 +72,7 @@ func harness(t *testing.T) storetest.Harness {
 func keepAlive(t *testing.T, path, owner string) {
 	t.Helper()
 	o := newOwners(path + "-procs")
-	if err := o.hold(owner); err != nil {
+	if err := o.hold(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

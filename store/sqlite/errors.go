@@ -46,49 +46,48 @@ func (s *Store) fault(ctx context.Context, op string, err error) error {
 	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || sqlite.ErrCode(err) == sqlite.ResultInterrupt || busy(err)):
 		return &store.StoreError{Op: op, Kind: store.ErrUnavailable, Hint: "ask what became of it and call again", Err: ctx.Err()}
 	}
-	if kind, hint := s.diagnose(err); kind != nil {
+	if hint, kind := s.diagnose(err); kind != nil {
 		return &store.StoreError{Op: op, Kind: kind, Hint: hint, Err: err}
 	}
 	return fmt.Errorf("%s: %w", op, err)
 }
 
-func (s *Store) diagnose(err error) (kind error, hint string) {
-	code := sqlite.ErrCode(err)
-	switch code.ToPrimary() {
-	case sqlite.ResultBusy, sqlite.ResultLocked, sqlite.ResultProtocol:
-		return store.ErrUnavailable, fmt.Sprintf(
-			"another program keeps %s locked: end it (`fuser -v %s` names it) and try again", s.path, s.path)
-	case sqlite.ResultFull:
-		return store.ErrUnavailable, fmt.Sprintf("the disk of %s is full: make room there and try again", s.path)
-	case sqlite.ResultIOErr:
-		return store.ErrUnavailable, fmt.Sprintf(
-			"reading or writing %s failed: look for a full, removed or broken disk, then try again", s.path)
-	case sqlite.ResultNotADB:
-		return store.ErrUnusable, s.path + " is not a SQLite database: name another file, or move it away"
-	case sqlite.ResultCorrupt:
-		return store.ErrUnusable, s.path + " is damaged: move it away together with its -wal file and restore a copy"
-	case sqlite.ResultCantOpen:
-		return store.ErrUnusable, fmt.Sprintf(
-			"give yourself the right to write to %s and to its folder %s, or name another file", s.path, filepath.Dir(s.path))
-	case sqlite.ResultPerm, sqlite.ResultReadOnly, sqlite.ResultAuth:
-		return store.ErrUnusable, fmt.Sprintf(
-			"you may not write to %s: give yourself the right to it and to its folder, or name another file", s.path)
-	case sqlite.ResultInterrupt:
-		return store.ErrUnavailable, fmt.Sprintf("the call took longer than %v: is the disk overloaded?", s.o.CallTimeout)
-	}
+// diagnose gives the kind of a fault and what to do about it; nil for one of the program itself.
+func (s *Store) diagnose(err error) (hint string, kind error) {
+	full := fmt.Sprintf("the disk of %s is full: make room there and try again", s.path)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return store.ErrUnavailable, fmt.Sprintf("the disk of %s is full: make room there and try again", s.path)
+		return full, store.ErrUnavailable
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return store.ErrUnusable, fmt.Sprintf("give yourself the right to write to %s-procs beside the database", s.path)
+		return fmt.Sprintf("give yourself the right to write to %s-procs beside the database", s.path), store.ErrUnusable
+	case errors.Is(err, errClosed):
+		return "open it again", store.ErrUnusable
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("the call waited longer than %v for its turn", s.o.CallTimeout), store.ErrUnavailable
 	}
-	if errors.Is(err, errClosed) {
-		return store.ErrUnusable, "open it again"
+	switch sqlite.ErrCode(err).ToPrimary() { //nolint:exhaustive // the others are faults of this program
+	case sqlite.ResultBusy, sqlite.ResultLocked, sqlite.ResultProtocol:
+		return fmt.Sprintf("another program keeps %s locked: end it (`fuser -v %s` names it) and try again",
+			s.path, s.path), store.ErrUnavailable
+	case sqlite.ResultFull:
+		return full, store.ErrUnavailable
+	case sqlite.ResultIOErr:
+		return fmt.Sprintf("reading or writing %s failed: look for a full, removed or broken disk, then try again",
+			s.path), store.ErrUnavailable
+	case sqlite.ResultInterrupt:
+		return fmt.Sprintf("the call took longer than %v: is the disk overloaded?", s.o.CallTimeout), store.ErrUnavailable
+	case sqlite.ResultNotADB:
+		return s.path + " is not a SQLite database: name another file, or move it away", store.ErrUnusable
+	case sqlite.ResultCorrupt:
+		return s.path + " is damaged: move it away together with its -wal file and restore a copy", store.ErrUnusable
+	case sqlite.ResultCantOpen:
+		return fmt.Sprintf("give yourself the right to write to %s and to its folder %s, or name another file",
+			s.path, filepath.Dir(s.path)), store.ErrUnusable
+	case sqlite.ResultPerm, sqlite.ResultReadOnly, sqlite.ResultAuth:
+		return fmt.Sprintf("you may not write to %s: give yourself the right to it and to its folder, or name another file",
+			s.path), store.ErrUnusable
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return store.ErrUnavailable, fmt.Sprintf("the call waited longer than %v for its turn", s.o.CallTimeout)
-	}
-	return nil, ""
+	return "", nil
 }
 
 // unusable is a fault that was found before SQLite was asked.

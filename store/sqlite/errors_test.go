@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -203,8 +204,8 @@ func fill(ctx context.Context, s *Store) (kept, lost []string, err error) {
 func all(ctx context.Context, s *Store) ([]string, error) {
 	rows, err := s.Runs(ctx, store.Filter{Tenant: "default", Limit: 1 << 20})
 	var out []string
-	for i := len(rows) - 1; i >= 0; i-- {
-		out = append(out, rows[i].ID)
+	for _, r := range slices.Backward(rows) {
+		out = append(out, r.ID)
 	}
 	return out, err
 }
@@ -360,7 +361,7 @@ func asNobody(t *testing.T, cmd *exec.Cmd, folder string) {
 		t.Fatal(err)
 	}
 	cmd.Path = filepath.Join(folder, "program")
-	if err := os.WriteFile(cmd.Path, program, 0o755); err != nil { //nolint:gosec // it is to be run
+	if err := os.WriteFile(cmd.Path, program, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	const nobody = 65534
@@ -371,7 +372,7 @@ func asNobody(t *testing.T, cmd *exec.Cmd, folder string) {
 func TestWhatOneMayNotWriteIsSaid(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil { //nolint:gosec // others must get to it
+	if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	used := filepath.Join(folder, "used.db")
@@ -384,10 +385,10 @@ func TestWhatOneMayNotWriteIsSaid(t *testing.T) {
 		asNobody(t, cmd, folder)
 		commands = append(commands, cmd)
 	}
-	if err := os.Chmod(folder, 0o555); err != nil { //nolint:gosec // others must get into it
+	if err := os.Chmod(folder, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(used, 0o444); err != nil { //nolint:gosec // others must get to it
+	if err := os.Chmod(used, 0o444); err != nil {
 		t.Fatal(err)
 	}
 	for _, cmd := range commands {
@@ -395,7 +396,7 @@ func TestWhatOneMayNotWriteIsSaid(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // the test removes it
+	if err := os.Chmod(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -92,11 +92,10 @@ func (h *hints) close() error {
 
 // Watch is [store.Worker.Watch].
 func (s *Store) Watch(ctx context.Context, wake func()) error {
-	err := s.watch(ctx, wake)
-	if ctx.Err() != nil {
-		return nil
+	if err := s.watch(ctx, wake); ctx.Err() == nil {
+		return s.fault(ctx, "watch", err)
 	}
-	return s.fault(ctx, "watch", err)
+	return nil
 }
 
 func (s *Store) watch(ctx context.Context, wake func()) error {

@@ -61,7 +61,7 @@ func (s *Store) place() error {
 // prepare checks that the file is ours and brings it up to date.
 func (s *Store) prepare(ctx context.Context, c *conn) error {
 	procs := s.path + "-procs"
-	if err := os.MkdirAll(procs, 0o755); err != nil {
+	if err := os.MkdirAll(procs, 0o750); err != nil {
 		return unusable("give yourself the right to write to the folder of the database, or name another file", "%w", err)
 	}
 	turn, err := newTurnstile(filepath.Join(procs, "turn"))

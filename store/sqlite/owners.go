@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -39,7 +40,7 @@ func (o *owners) path(owner string) string {
 }
 
 // hold takes owner's lock if nobody has it. Another handle's having it is no mistake: it proves the same.
-func (o *owners) hold(owner string) error {
+func (o *owners) hold(ctx context.Context, owner string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.held[owner] != nil {
@@ -55,7 +56,9 @@ func (o *owners) hold(owner string) error {
 			o.held[owner] = f
 			return nil
 		}
-		time.Sleep(100 * time.Microsecond)
+		if !pause(ctx, 100*time.Microsecond) {
+			return ctx.Err()
+		}
 	}
 	return nil
 }
@@ -64,7 +67,7 @@ func (o *owners) hold(owner string) error {
 // locking proves nothing to others, so it is opened anew.
 func openLocked(path string, flag int, shared bool) (*os.File, error) {
 	for {
-		f, err := os.OpenFile(path, flag, 0o644)
+		f, err := os.OpenFile(path, flag, 0o600)
 		if err != nil {
 			return nil, err
 		}

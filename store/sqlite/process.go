@@ -12,7 +12,7 @@ import (
 
 // Beat is [store.Worker.Beat]. It also takes the owner's lock, whose freedom will prove the process's death.
 func (s *Store) Beat(ctx context.Context, p store.Process) error {
-	if err := s.owners.hold(p.Owner); err != nil {
+	if err := s.owners.hold(ctx, p.Owner); err != nil {
 		return s.fault(ctx, "beat", err)
 	}
 	serves, err := json.Marshal(p.Serves)

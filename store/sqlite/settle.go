@@ -21,7 +21,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 	members := make([]*member, len(settlements))
 	for i := range settlements {
 		members[i] = newMember(&settlements[i])
-		if err := s.holdFor(settlements[i].Hand); err != nil {
+		if err := s.holdFor(ctx, settlements[i].Hand); err != nil {
 			return nil, s.fault(ctx, "settle", err)
 		}
 	}
@@ -43,11 +43,11 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 
 var errBet = errors.New("a settlement did not hold")
 
-func (s *Store) holdFor(h store.HandOver) error {
+func (s *Store) holdFor(ctx context.Context, h store.HandOver) error {
 	if h.Limit <= 0 {
 		return nil
 	}
-	return s.owners.hold(h.Owner)
+	return s.owners.hold(ctx, h.Owner)
 }
 
 func (s *Store) settleAll(ctx context.Context, members []*member, careful bool) ([]store.Settled, error) {

@@ -15,7 +15,7 @@ func (s *Store) Start(ctx context.Context, starts []store.Start) ([]store.Starte
 	for i := range starts {
 		members[i] = &starting{Start: &starts[i], member: newMember(&starts[i].Settlement)}
 		members[i].content = starts[i].Storable()
-		if err := s.holdFor(starts[i].Hand); err != nil {
+		if err := s.holdFor(ctx, starts[i].Hand); err != nil {
 			return nil, s.fault(ctx, "start", err)
 		}
 	}

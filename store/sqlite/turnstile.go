@@ -13,7 +13,7 @@ import (
 type turnstile struct{ file *os.File }
 
 func newTurnstile(path string) (*turnstile, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, unusable("give yourself the right to write beside the database, or name another file", "%w", err)
 	}
