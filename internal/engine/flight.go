@@ -37,12 +37,16 @@ type fact struct {
 	token   int64        // events about a task: the token that must be current
 	due     machine.Time // timer: when it was set for
 	message int64        // number of the message in the inbox
+	lease   machine.Time // loss: when the lease was found to have run out; 0: its holder is proved dead
 
 	refusals int // how often the store refused its content
 }
 
 // isTask says whether the fact is about a held task, whose row goes with it.
 func (f *fact) isTask() bool { return f.token != 0 }
+
+// isLoss says whether the fact is that a lease ran out, which its holder may since have prolonged.
+func (f *fact) isLoss() bool { return f.lease != 0 }
 
 func (f *fact) isTimer() bool { return f.event.Kind == machine.TimerFired }
 

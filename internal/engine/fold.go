@@ -72,7 +72,7 @@ func (s *folding) read(ctx context.Context) (store.RunState, error) {
 		f.state = state
 	}
 	s.facts = slices.Clone(f.taken)
-	if !cached {
+	if !cached || slices.ContainsFunc(s.facts, (*fact).isLoss) {
 		if err := s.keepCurrent(ctx, state); err != nil {
 			return state, err
 		}
@@ -98,7 +98,8 @@ func (e *Engine) readRun(ctx context.Context, f *flight) (store.RunState, error)
 }
 
 // keepCurrent drops the facts about tasks whose token is no longer current: they were settled before, by a commit whose
-// answer was lost, or the task was taken away. It was read after the run: a change in between fails the settlement.
+// answer was lost, or the task was taken away. It was read after the run: a change in between fails the settlement. And it
+// drops the loss of an attempt whose holder has prolonged the lease since it was found to have run out.
 func (s *folding) keepCurrent(ctx context.Context, state store.RunState) error {
 	f := s.flight
 	if !slices.ContainsFunc(s.facts, (*fact).isTask) && f.hand == 0 {
@@ -120,12 +121,13 @@ func (s *folding) keepCurrent(ctx context.Context, state store.RunState) error {
 		s.engine.adopt(ctx, live, f, state)
 		f.hand = 0
 	}
-	tokens := make(map[string]int64, len(live))
+	rows := make(map[string]*store.Live, len(live))
 	for i := range live {
-		tokens[live[i].Path] = live[i].Token
+		rows[live[i].Path] = &live[i]
 	}
 	s.facts = slices.DeleteFunc(s.facts, func(x *fact) bool {
-		return x.isTask() && tokens[x.event.Path] != x.token
+		row := rows[x.event.Path]
+		return x.isTask() && (row == nil || row.Token != x.token || x.isLoss() && row.LeaseUntil > x.lease)
 	})
 	return nil
 }

@@ -115,6 +115,9 @@ func (e *Engine) SweepOnce(ctx context.Context) (int, error) {
 		x := &fact{token: l.Token, event: machine.Event{
 			Kind: kind, Path: l.Path, Attempt: l.Attempt, Facts: facts{Worker: l.Owner, StartedAt: l.ClaimedAt}.encode(),
 		}}
+		if kind == machine.TaskLost && !l.Dead {
+			x.lease = l.LeaseUntil
+		}
 		if e.addOnce(e.flight(l.Tenant, l.RunID), x) {
 			n++
 		}

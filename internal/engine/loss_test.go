@@ -163,6 +163,39 @@ func TestWhoLostItsLeaseHearsItAndItsLateOutcomeChangesNothing(t *testing.T) {
 	})
 }
 
+// A7, A10
+func TestLeaseThatWasProlongedAfterItRanOutIsNotLost(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		w.define(one)
+		id := w.start("one", "null")
+		w.ghost("slow")
+		sweeper, err := engine.New(w.st, engine.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for range 60 {
+			if found, err = sweeper.SweepOnce(w.ctx); err != nil || found > 0 {
+				break
+			}
+			pass(time.Second)
+		}
+		if err != nil || found != 1 {
+			t.Fatalf("the sweep found %d: %v", found, err)
+		}
+		if _, err := w.memory.Renew(w.ctx, []store.Held{{RunID: id, Path: "work", Token: 77}}, 30*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sweeper.SettleOnce(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.kinds(id, "work"); len(got) > 0 {
+			t.Errorf("the journal has %v", got)
+		}
+	})
+}
+
 // A8
 func TestAttemptThatIsToStopHearsOfItWithinASecond(t *testing.T) {
 	t.Parallel()
