@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+// checkChanged asks the invariants of every run that changed since it was last asked.
+func (w *world) checkChanged() {
+	for _, id := range w.order {
+		if r := w.runs[id]; r.changed {
+			r.changed = false
+			w.check(r)
+		}
+	}
+}
+
+// check asks invariants 1, 3, 6 and 9 of what is stored of a run.
+func (w *world) check(r *run) {
+	id := r.header.ID
+	state, err := w.memory.State(w.ctx, tenant, id, nil, []string{""})
+	if err != nil {
+		w.fault("state of %s: %v", id, err)
+		return
+	}
+	def := w.defs[r.header.Workflow]
+	for _, bad := range machine.Check(def, state.Run) {
+		w.fault("%s: %s", id, bad)
+	}
+	if state.Run.Seq != r.seq {
+		w.fault("%s: the journal has %d entries, the run counts %d", id, r.seq, state.Run.Seq)
+	}
+	live, err := w.memory.Tasks(w.ctx, tenant, id, nil)
+	if err != nil {
+		w.fault("tasks of %s: %v", id, err)
+	}
+	w.checkTasks(r, live, machine.LiveTasks(def, state.Run))
+	timers, err := w.memory.Timers(w.ctx, tenant, id)
+	if err != nil {
+		w.fault("timers of %s: %v", id, err)
+	}
+	w.checkTimers(r, timers, state.Run)
+	if state.Run.Status.Ended() {
+		w.checkEnded(r, state.Run, len(live)+len(timers))
+	}
+	if r.seq > maxJournal {
+		w.fault("%s: the journal grows without end", id)
+	}
+}
+
+func (w *world) checkTasks(r *run, live []store.Live, want []string) {
+	var paths []string
+	for i := range live {
+		l := &live[i]
+		paths = append(paths, l.Path)
+		h, held := r.held[l.Path]
+		switch {
+		case held != (l.State == store.Leased), held && (l.Token != h.token || l.Attempt != h.number || l.Owner != h.owner):
+			w.fault("%s: %s is stored as held by %q under attempt %d; it is held by %q under attempt %d",
+				r.header.ID, l.Path, l.Owner, l.Attempt, h.owner, h.number)
+		case l.Lane.ID == 0 || l.Lane.Handler != "work" || l.Lane.Paused:
+			w.fault("%s: nobody would claim %s", r.header.ID, l.Path)
+		case l.State == store.Delayed && l.Due == 0:
+			w.fault("%s: %s is delayed for ever", r.header.ID, l.Path)
+		}
+	}
+	if !slices.Equal(paths, want) {
+		w.fault("%s: the live tasks are %v; the documents say %v", r.header.ID, paths, want)
+	}
+}
+
+// checkTimers compares the timers by kind with the steps that wait for one.
+func (w *world) checkTimers(r *run, timers []store.Timer, run *machine.Run) {
+	have, want := map[string]int{}, map[string]int{}
+	for _, t := range timers {
+		if kind := t.Key[strings.LastIndexByte(t.Key, '!'):]; kind != "!timeout" {
+			have[kind]++
+		}
+	}
+	scopes := []*machine.Scope{run.Root}
+	for _, sc := range run.Scopes {
+		scopes = append(scopes, sc)
+	}
+	for _, sc := range scopes {
+		if sc == nil {
+			continue
+		}
+		for _, l := range sc.Live {
+			if l.Timer != "" {
+				want[l.Timer]++
+			}
+		}
+	}
+	for _, kind := range []string{"!go", "!delay", "!wait", "!retry", "!every"} {
+		if have[kind] != want[kind] {
+			w.fault("%s: %d timers %s are set, and %d steps wait for one", r.header.ID, have[kind], kind, want[kind])
+		}
+	}
+}
+
+func (w *world) checkEnded(r *run, run *machine.Run, left int) {
+	id := r.header.ID
+	if left > 0 || len(r.held) > 0 {
+		w.fault("%s has ended with %d tasks and timers, %d of them held", id, left, len(r.held))
+	}
+	messages, _ := w.memory.Inbox(w.ctx, forever)
+	if slices.ContainsFunc(messages, func(m store.Message) bool { return m.RunID == id }) {
+		w.fault("%s has ended with messages in its inbox", id)
+	}
+	if run.Status == machine.Succeeded && run.Root.Run.Error != nil || run.Status == machine.Failed && run.Root.Run.Error == nil {
+		w.fault("%s is %s with the error %v", id, run.Status, run.Root.Run.Error)
+	}
+}

@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/faulty"
+)
+
+// line is the store as one process reaches it: calls fail, lose their answers, and take time in which others go on.
+type line struct {
+	*faulty.Store
+
+	world   *world
+	process *process
+	unsure  map[string]bool // runs of which a commit was not answered
+}
+
+// plan decides on one call of a process.
+func (w *world) plan(p *process, op string) faulty.Fault {
+	f := faulty.Fault{Wait: func(context.Context) error { return w.meanwhile(p) }}
+	if w.calm {
+		return f
+	}
+	if w.clock.Now().Before(p.down) {
+		return w.fail(f, op, 8)
+	}
+	if w.random.IntN(1000) < p.flaky {
+		return w.fail(f, op, 2)
+	}
+	return f
+}
+
+// errAnswerLost marks a call that was carried out and not answered.
+var errAnswerLost = errors.New("the answer was lost")
+
+// fail makes a call fail, once in n after it was carried out.
+func (w *world) fail(f faulty.Fault, op string, n int) faulty.Fault {
+	if w.one(n) {
+		f.Lose = errors.Join(errAnswerLost, faulty.Outage(op))
+	} else {
+		f.Fail = faulty.Outage(op)
+	}
+	return f
+}
+
+// meanwhile lets others do something while a call of p is under way, and p crash in it.
+func (w *world) meanwhile(p *process) error {
+	if w.calm {
+		return nil
+	}
+	if w.depth < 2 && w.one(8) {
+		w.depth++
+		for range 1 + w.random.IntN(3) {
+			w.act()
+		}
+		w.depth--
+	}
+	if w.one(1500) {
+		w.crash(p)
+	}
+	if p.dead {
+		panic(crash{p})
+	}
+	return nil
+}
+
+// Settle is the store's, with time before its answer arrives.
+func (l *line) Settle(ctx context.Context, all []store.Settlement) ([]store.Settled, error) {
+	got, err := l.Store.Settle(ctx, all)
+	won := slices.ContainsFunc(got, func(x store.Settled) bool { return x.Result == store.Won })
+	if errors.Is(err, errAnswerLost) {
+		for _, id := range l.world.truth.latest {
+			l.world.mark("the answer of a commit was lost")
+			l.unsure[id] = true
+			won = true
+		}
+	}
+	l.world.answering(l.process, "Settle", won)
+	return got, err
+}
+
+// State is the store's.
+func (l *line) State(ctx context.Context, tenant, id string, scopes, under []string) (store.RunState, error) {
+	got, err := l.Store.State(ctx, tenant, id, scopes, under)
+	if err == nil && l.unsure[id] {
+		delete(l.unsure, id)
+		l.world.mark("a lost answer was asked for")
+	}
+	return got, err
+}
+
+// Claim is the store's, with time before its answer arrives.
+func (l *line) Claim(ctx context.Context, c store.Claim) ([]store.Claimed, error) {
+	got, err := l.Store.Claim(ctx, c)
+	taken := len(got)
+	if errors.Is(err, errAnswerLost) && len(l.world.truth.taken) > 0 {
+		taken = len(l.world.truth.taken)
+		l.world.mark("the answer of a claim was lost")
+	}
+	l.world.answering(l.process, "Claim", taken > 0)
+	return got, err
+}
+
+// Renew is the store's, with time before its answer arrives.
+func (l *line) Renew(ctx context.Context, held []store.Held, lease time.Duration) ([]store.Renewed, error) {
+	got, err := l.Store.Renew(ctx, held, lease)
+	l.world.answering(l.process, "Renew", false)
+	return got, err
+}
+
+func (w *world) answering(p *process, op string, worked bool) {
+	was := p.dead
+	defer func() {
+		if p.dead && !was && worked {
+			w.mark("a crash after " + op + " was carried out")
+		}
+	}()
+	_ = w.meanwhile(p)
+}

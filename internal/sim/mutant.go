@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/memory"
+)
+
+// Mutants are the faults that can be planted in the store, each to be found within some hundred seeds.
+func Mutants() []string {
+	return []string{
+		"guards ignored", "timer early", "timer kept", "retry early", "payloads swapped", "message kept", "lease ignored", "stop unmarked",
+	}
+}
+
+// mutant is a store with a planted fault.
+type mutant struct {
+	store.Store
+
+	memory *memory.Store
+	name   string
+}
+
+func mutate(name string, m *memory.Store) store.Store {
+	if name == "" {
+		return m
+	}
+	return &mutant{Store: m, memory: m, name: name}
+}
+
+// Settle is the store's, with the fault.
+func (m *mutant) Settle(ctx context.Context, all []store.Settlement) ([]store.Settled, error) {
+	bad := make([]store.Settlement, len(all))
+	for i, s := range all {
+		switch m.name {
+		case "guards ignored":
+			s.Guards = m.open(ctx, s)
+		case "timer kept":
+			s.Timers = nil
+		case "message kept":
+			s.Inbox = nil
+		case "payloads swapped":
+			s.Entries = swapped(s.Entries)
+		}
+		s.Effects = m.effects(s.Effects)
+		bad[i] = s
+	}
+	return m.Store.Settle(ctx, bad)
+}
+
+// open gives guards that let everything pass.
+func (m *mutant) open(ctx context.Context, s store.Settlement) []store.Guard {
+	live, _ := m.memory.Tasks(ctx, s.Run.Tenant, s.Run.ID, nil) // without the run there are no rows
+	var out []store.Guard
+	for _, g := range s.Guards {
+		for i := range live {
+			if live[i].Path == g.Path {
+				g.Token = live[i].Token
+				out = append(out, g)
+			}
+		}
+	}
+	return out
+}
+
+func swapped(in []store.Entry) []store.Entry {
+	out := append([]store.Entry(nil), in...)
+	for i := 1; i < len(out); i++ {
+		if a, b := &out[i-1], &out[i]; a.Kind == machine.TaskSucceeded && b.Kind == machine.TaskSucceeded {
+			a.Payload, b.Payload = b.Payload, a.Payload
+		}
+	}
+	return out
+}
+
+func (m *mutant) effects(in []machine.Effect) []machine.Effect {
+	var out []machine.Effect
+	for _, effect := range in {
+		switch e := effect.(type) {
+		case machine.SetTimer:
+			if m.name == "timer early" {
+				e.Due = e.Due.Add(-2 * time.Second)
+			}
+			effect = e
+		case machine.StartTask:
+			if m.name == "retry early" {
+				e.Due = 0
+			}
+			effect = e
+		case machine.StopTask:
+			if m.name == "stop unmarked" {
+				continue
+			}
+		}
+		out = append(out, effect)
+	}
+	return out
+}
+
+// Expired is the store's, with the fault: leases that hold are among them.
+func (m *mutant) Expired(ctx context.Context, limit int) ([]store.Live, error) {
+	got, err := m.Store.Expired(ctx, limit)
+	if m.name != "lease ignored" || err != nil {
+		return got, err
+	}
+	rows, err := m.memory.Runs(ctx, store.Filter{Tenant: tenant})
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		live, _ := m.memory.Tasks(ctx, tenant, rows[i].ID, nil) // it was just listed
+		for k := range live {
+			if live[k].State == store.Leased && len(got) < limit {
+				live[k].Dead = true
+				got = append(got, live[k])
+			}
+		}
+	}
+	return got, nil
+}

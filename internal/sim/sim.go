@@ -1,0 +1,73 @@
+// Package sim runs whole fleets on one goroutine under one seed: engines that claim, settle, sweep and crash at a store that
+// fails, a clock that is moved by hand, and workers that are late, hang, or answer twice.
+//
+// Nouns: a [Report] tells what one seed came to; a plan is a workflow drawn at random; a process is an engine at its own line
+// to the store; a job is an attempt that a process was given to execute; the witness is a store that sees every commit, whether
+// or not its answer arrives; a mark is a situation worth reaching. The same seed gives the same trace, byte for byte.
+//
+// After every step the invariants of ARCHITECTURE.md are asked of the runs that changed; when a run has ended its journal is
+// replayed, and an oracle that knows nothing of the machine says from the plan and the outcomes how it had to end.
+//
+// It imports internal/engine, internal/clock, store/memory, store/faulty and what lies below them.
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Options says how hard to try. The zero value is what the tests use.
+type Options struct {
+	Steps  int    // steps before the faults cease; default 250
+	Mutant string // a planted fault of the store, one of Mutants; "": none
+}
+
+// Report is what one seed came to.
+type Report struct {
+	Seed   uint64
+	Steps  int            // taken in all
+	Runs   int            // started
+	Judged int            // runs of which the oracle could say how they had to end
+	Hash   string         // of the trace and of all journals: equal for equal seeds
+	Marks  map[string]int // situations that were reached, and how often
+	Faults []string       // what was found wrong; nothing for a sound house
+	Story  string         // with faults: the workflows, and the end of the trace
+}
+
+// String gives the faults and the story for people.
+func (r Report) String() string {
+	return fmt.Sprintf("seed %d: %s\n%s", r.Seed, strings.Join(r.Faults, "\n"), r.Story)
+}
+
+// Run simulates one seed. It uses one goroutine, and looks at no clock but its own.
+func Run(ctx context.Context, seed uint64, o Options) Report {
+	if o.Steps == 0 {
+		o.Steps = 250
+	}
+	w := newWorld(ctx, seed, o)
+	defer w.close()
+	w.prepare()
+	for w.steps < o.Steps && w.sound() {
+		w.step()
+	}
+	w.settleDown()
+	w.judge()
+	return w.report()
+}
+
+func (w *world) report() Report {
+	r := Report{
+		Seed: w.seed, Steps: w.steps, Runs: len(w.order), Judged: w.judged, Hash: w.trace.sum(), Marks: w.marks, Faults: w.faults,
+	}
+	if len(w.faults) > 0 {
+		var b strings.Builder
+		for _, p := range w.plans {
+			b.WriteString(p.text())
+			b.WriteString("---\n")
+		}
+		b.WriteString(w.trace.tail())
+		r.Story = b.String()
+	}
+	return r
+}
