@@ -27,7 +27,7 @@ func (t *turn) fail(p *place, s *workflow.Step, e *Error, deliberate bool) {
 	}
 	t.recordError(p, s, e)
 	switch sc := t.scope(p); {
-	case p.body.Kind == workflow.Graph && sc.Stop == nil && superseded(sc, p.body, s.Index):
+	case t.superseded(p, s):
 		t.settle(p, s, StepFailed, Data{})
 	case s.OnError == workflow.OnErrorContinue && !e.Final:
 		t.settle(p, s, StepFailed, Data{})
@@ -193,6 +193,10 @@ func (t *turn) compositeFailed(p *place, s *workflow.Step, why *Closing) {
 	e := *why.Err
 	if live.Box.Catch > 0 { // the body of a catch failed: no catch of the same step is asked again
 		t.recordError(p, s, &e)
+		if t.superseded(p, s) {
+			t.settle(p, s, StepFailed, Data{})
+			return
+		}
 		t.mark(p, s, StepFailed)
 		t.failScope(p, &e, why.NoLetter)
 		return

@@ -72,3 +72,16 @@ steps:
 		t.Errorf("the run is %s", w.status)
 	}
 }
+
+func TestFailureInTheCatchOfASupersededStepFailsNothing(t *testing.T) {
+	t.Parallel()
+	w := runs(t, `workflow: t
+steps:
+  a: { task: h }
+  b: { task: h, catch: { do: { task: h } } }
+  c: { after: [a, b], join: any, task: h }
+`, failsWith("b", "x"), succeeds("a"), failsWith("b/catch-1", "y"), succeeds("c"))
+	if w.status != Succeeded {
+		t.Errorf("the run is %s", w.status)
+	}
+}

@@ -9,6 +9,12 @@ import (
 // A step of a graph is superseded once every way on from it enters a join that has started: it goes on, its failure is
 // recorded and fails nothing (MACHINE 2).
 
+// superseded says so of a step under way, in a scope that is not being stopped.
+func (t *turn) superseded(p *place, s *workflow.Step) bool {
+	sc := t.scope(p)
+	return p.body.Kind == workflow.Graph && sc.Stop == nil && superseded(sc, p.body, s.Index)
+}
+
 // superseded says so of an unfinished step.
 func superseded(sc *Scope, body *workflow.Body, i int) bool {
 	seen := map[int]bool{}
