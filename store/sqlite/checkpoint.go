@@ -18,6 +18,7 @@ import (
 // falls far behind, writers wait for it and help.
 type checkpointer struct {
 	s      *Store
+	pages  int64 // how long the log may grow
 	wake   chan struct{}
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -33,7 +34,6 @@ type checkpointer struct {
 }
 
 const (
-	logPages   = 2048    // 8 MiB: how long the log may grow before it is brought in
 	firstBytes = 1 << 20 // what the log is given at once
 	firstRatio = 1.0
 	lockWait   = 200 * time.Millisecond // how long the checkpointer asks for the write lock
@@ -42,8 +42,8 @@ const (
 // newCheckpointer starts the loop; stop ends it.
 func newCheckpointer(ctx context.Context, s *Store) *checkpointer {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	k := &checkpointer{s: s, wake: make(chan struct{}, 1), cancel: cancel, ratio: firstRatio}
-	k.due.Store(logPages)
+	k := &checkpointer{s: s, wake: make(chan struct{}, 1), cancel: cancel, pages: int64(s.o.logPages), ratio: firstRatio}
+	k.due.Store(k.pages)
 	k.done.Go(func() { k.loop(ctx) })
 	return k
 }
@@ -52,7 +52,7 @@ func newCheckpointer(ctx context.Context, s *Store) *checkpointer {
 func (k *checkpointer) note(ctx context.Context, written int) {
 	k.written.Store(int64(written))
 	switch late := int64(written) - k.due.Load(); {
-	case late >= logPages:
+	case late >= k.pages:
 		k.work(ctx)
 	case late >= 0 || !k.grown.Load():
 		select {
@@ -128,7 +128,7 @@ func (k *checkpointer) work(ctx context.Context) {
 		k.c = c
 	}
 	if _, _, err := k.c.checkpoint(); err != nil {
-		k.due.Add(logPages / 4)
+		k.due.Add(k.pages / 4)
 		return
 	}
 	select {
@@ -142,7 +142,7 @@ func (k *checkpointer) work(ctx context.Context) {
 // finish brings in the rest while nobody writes.
 func (k *checkpointer) finish(ctx context.Context, w *conn) {
 	written := int64(w.written)
-	k.due.Store(written + logPages/4) // when it fails
+	k.due.Store(written + k.pages/4) // when it fails
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	if err := k.s.begin(ctx, w); err != nil {
@@ -157,7 +157,7 @@ func (k *checkpointer) finish(ctx context.Context, w *conn) {
 		k.ratio = min(10, max(0.1, float64(pages)/float64(rows)))
 	}
 	k.base = written
-	k.due.Store(written + int64(logPages/k.ratio))
+	k.due.Store(written + int64(float64(k.pages)/k.ratio))
 }
 
 // checkpoint gives how many pages the log has and how many of them are in the file.

@@ -11,10 +11,11 @@ import (
 func TestTheLogStaysShortUnderSteadyWriting(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "millrace.db")
-	s := open(t, path, Options{})
-	const pageBytes, limit = 4096, 3 * logPages * 4096
-	for range 250 {
-		startRuns(t, s, 200)
+	const pages, pageBytes = 300, 4096
+	const limit = 3 * pages * pageBytes
+	s := open(t, path, Options{logPages: pages})
+	for range 200 {
+		startRuns(t, s, 20)
 		info, err := os.Stat(path + "-wal")
 		if err != nil {
 			t.Fatal(err)

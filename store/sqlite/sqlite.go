@@ -28,6 +28,7 @@ type Options struct {
 	Clock func() machine.Time
 
 	maxPages int // tests: the size at which the disk is full
+	logPages int // tests: how many pages the log may have before it is brought into the file. Default: 2048, 8 MiB
 }
 
 func (o Options) withDefaults() Options {
@@ -36,6 +37,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CallTimeout <= 0 {
 		o.CallTimeout = 30 * time.Second
+	}
+	if o.logPages == 0 {
+		o.logPages = 2048
 	}
 	if o.Clock == nil {
 		o.Clock = func() machine.Time { return machine.TimeOf(time.Now()) }
