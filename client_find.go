@@ -9,7 +9,7 @@ import (
 	"github.com/millrace-go/millrace/store"
 )
 
-// ErrAmbiguous: an ending of an id that several runs share; see AmbiguousError.
+// ErrAmbiguous is an ending of an id that several runs share; see AmbiguousError.
 var ErrAmbiguous = errors.New("ambiguous")
 
 // AmbiguousError names the runs whose ids have the ending that was asked for.

@@ -282,6 +282,31 @@ func TestShowTellsWhereEveryStepStands(t *testing.T) {
 	}
 }
 
+func TestTheCatchOfAnItemIsShownWhileItRuns(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	gate := make(chan struct{})
+	b.gates.Store("m[0]/catch-1/x", gate)
+	id := b.start(`
+workflow: rescue
+steps:
+  m: { map: { over: "[1]", do: { task: do, with: { fail: odd }, catch: { steps: [{ id: x, task: do, with: 1 }] } } } }
+`, "", "{}")
+	b.run()
+	<-b.begun
+	<-b.begun
+	if diff := cmp.Diff([]string{"m running 0/1-0", "m[0] running odd", "m[0]/catch-1/x running"},
+		steps(b.show(id, millrace.ShowOptions{}))); diff != "" {
+		t.Errorf("while it runs (-want +got):\n%s", diff)
+	}
+	close(gate)
+	<-b.ended
+	if diff := cmp.Diff([]string{"m succeeded 1/1-0", "m[0] caught odd", "m[0]/catch-1/x succeeded"},
+		steps(b.show(id, millrace.ShowOptions{}))); diff != "" {
+		t.Errorf("at the end (-want +got):\n%s", diff)
+	}
+}
+
 // until waits for a view, for changes of the store in between.
 func (b *bench) until(id string, good func(*millrace.View) bool) *millrace.View {
 	b.t.Helper()

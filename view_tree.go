@@ -133,7 +133,18 @@ func (t *tree) inside(n *node, body *workflow.Body, path string) {
 		t.scope(n, body, sc)
 		return
 	}
-	if task, ok := t.tasks[path]; ok && body.Kind == workflow.Single {
+	if body.Kind != workflow.Single {
+		return
+	}
+	for i, c := range body.Steps[0].Catch { // an item that is one task has no document, but the body of its catch has
+		if at := path + "/catch-" + strconv.Itoa(i+1); c.Body != nil && t.run.Scopes[at] != nil {
+			item := t.add(n, path, body.Steps[0])
+			item.Status = "running"
+			t.inside(item, c.Body, at)
+			return
+		}
+	}
+	if task, ok := t.tasks[path]; ok {
 		c := t.add(n, path, body.Steps[0])
 		c.Status = "ready"
 		if task.Attempt > 0 && task.State == store.Delayed {

@@ -131,7 +131,7 @@ func (c crash) check(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer st.Close()
+	defer func() { _ = st.Close() }()
 	id := c.only(t, st)
 	entries, err := st.Journal(t.Context(), "default", id, 0, 10_000)
 	if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -95,9 +96,5 @@ func (l *logs) end(path string) {
 func (l *logs) lines() map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := make(map[string]string, len(l.last))
-	for path, line := range l.last {
-		out[path] = line
-	}
-	return out
+	return maps.Clone(l.last)
 }

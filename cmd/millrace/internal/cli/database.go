@@ -114,11 +114,11 @@ func openFile(ctx context.Context, d database, patience duration) (*sqlite.Store
 
 // makeFolder makes the folder of a database with a .gitignore of its own.
 func makeFolder(dir string) error {
-	err := os.MkdirAll(dir, 0o755)
+	err := os.MkdirAll(dir, 0o750)
 	if err == nil {
 		ignore := filepath.Join(dir, ".gitignore")
 		if _, gone := os.Stat(ignore); errors.Is(gone, fs.ErrNotExist) {
-			err = os.WriteFile(ignore, []byte("*\n"), 0o644)
+			err = os.WriteFile(ignore, []byte("*\n"), 0o600)
 		}
 	}
 	if err != nil {

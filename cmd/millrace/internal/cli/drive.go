@@ -73,7 +73,7 @@ func (d *drive) run(ctx context.Context) (*millrace.View, int, error) {
 	go func() { ended <- eng.Run(ctx) }()
 	status, err := d.watch(ctx, ended)
 	stop()
-	if runErr := d.drain(ended); err == nil && runErr != nil {
+	if runErr := d.drain(context.WithoutCancel(ctx), ended); err == nil && runErr != nil {
 		status, err = statusStore, runErr
 	}
 	v, viewErr := d.last(context.WithoutCancel(ctx))
@@ -148,20 +148,19 @@ func (d *drive) watch(ctx context.Context, ended chan error) (int, error) {
 
 // look shows how the run stands and says whether to leave.
 func (d *drive) look(ctx context.Context) (done bool, status int, err error) {
-	since, trouble := d.st.trouble()
-	v, viewErr := d.view(ctx, millrace.ShowOptions{Live: true, Steps: -1})
-	if viewErr != nil && !errors.Is(viewErr, store.ErrUnavailable) && !errors.Is(viewErr, context.DeadlineExceeded) {
-		return true, statusStore, viewErr
+	v, err := d.view(ctx, millrace.ShowOptions{Live: true, Steps: -1})
+	d.st.heard("look", err)
+	if err != nil && !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+		return true, statusStore, err
 	}
 	note := ""
-	if trouble != nil {
-		if time.Since(since) > time.Duration(d.flags.patience) {
-			return true, statusStore, trouble
+	if trouble := d.st.trouble(); trouble.err != nil {
+		if time.Since(trouble.since) > time.Duration(d.flags.patience) {
+			return true, statusStore, trouble.err
 		}
-		note = troubleNote(trouble)
+		note = troubleNote(trouble.err)
 	}
-	if viewErr != nil {
-		d.st.heard(viewErr)
+	if v == nil { // the next look may find the database again
 		return false, 0, nil
 	}
 	if err := d.show.view(v, note); err != nil {
@@ -185,28 +184,35 @@ func troubleNote(err error) string {
 }
 
 // drain waits until the engine has let go of everything. Another interrupt leaves at once.
-func (d *drive) drain(ended chan error) error {
-	said := time.After(lookEvery)
+func (d *drive) drain(ctx context.Context, ended chan error) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	note := fmt.Sprintf("leaving: what runs has %s to end; Ctrl-C again leaves at once", time.Duration(d.flags.grace))
 	for {
 		select {
 		case err := <-ended:
 			return err
-		case <-said:
-			d.tellDraining()
+		case <-tick.C:
+			d.tellDraining(ctx, note)
 		case <-d.interrupts:
 			_ = d.show.close() // the program ends here
+			d.say("left at once; run %s is kept, go on with: millrace resume %[1]s", screen.Ending(d.id))
 			os.Exit(statusInterrupted)
 		}
 	}
 }
 
-func (d *drive) tellDraining() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+func (d *drive) tellDraining(ctx context.Context, note string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	note := fmt.Sprintf("leaving: what runs has %s to end; Ctrl-C again leaves at once", time.Duration(d.flags.grace))
-	if v, err := d.view(ctx, millrace.ShowOptions{Live: true, Steps: -1}); err == nil && !v.Status.Ended() {
-		_ = d.show.view(v, note) // the next frame tells
+	v, err := d.view(ctx, millrace.ShowOptions{Live: true, Steps: -1})
+	switch {
+	case err != nil: // the next frame tells
+		return
+	case v.Status.Ended():
+		note = "the run has ended; what still runs of it is being stopped"
 	}
+	_ = d.show.view(v, note)
 }
 
 func (d *drive) view(ctx context.Context, o millrace.ShowOptions) (*millrace.View, error) {

@@ -27,7 +27,7 @@ func readFile(file string) ([]byte, error) {
 	if err != nil {
 		return nil, fileFailure(file, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it is only read
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, usage("name the workflow file in it", "%s is a folder", file)
 	}

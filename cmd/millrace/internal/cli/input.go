@@ -67,7 +67,7 @@ func (f inputFlags) readWhole(stdin io.Reader) (json.RawMessage, error) {
 		if err != nil {
 			return nil, fileFailure(from, err)
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }() // it was only read
 		if data, err = io.ReadAll(io.LimitReader(file, maxInput+1)); err != nil {
 			return nil, fileFailure(from, err)
 		}
@@ -76,8 +76,8 @@ func (f inputFlags) readWhole(stdin io.Reader) (json.RawMessage, error) {
 		return nil, usage("put large data into a file and give its name", "the input is larger than %d bytes", maxInput)
 	}
 	data = bytes.TrimSpace(data)
-	var any json.RawMessage
-	if err := json.Unmarshal(data, &any); err != nil {
+	var value json.RawMessage
+	if err := json.Unmarshal(data, &value); err != nil {
 		return nil, usage("write one JSON value, such as '{\"name\": \"Ada\"}'", "%s is not JSON: %v", from, err)
 	}
 	return data, nil

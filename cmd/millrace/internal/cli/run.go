@@ -251,7 +251,7 @@ func (a *app) printOutput(out json.RawMessage) error {
 func (a *app) start(
 	ctx context.Context, st store.Store, def *workflow.Definition, input json.RawMessage, key, home string, patience duration,
 ) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(patience))
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(patience)+longestBusy)
 	defer cancel()
 	eng, err := engine.New(st, engine.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

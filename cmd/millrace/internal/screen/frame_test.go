@@ -216,7 +216,7 @@ func TestFramesAreDrawnOverEachOther(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := l.Close(); err != nil || out.String() != showCursor {
+	if err := l.Close(); err != nil || out.String() != "\r"+clearBelow+showCursor {
 		t.Errorf("closing writes %q, %v", out.String(), err)
 	}
 }

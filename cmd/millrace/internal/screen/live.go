@@ -52,7 +52,7 @@ func (l *Live) Draw(lines []string, width int) error {
 
 // Close leaves the last frame where it stands and gives the cursor back.
 func (l *Live) Close() error {
-	_, err := io.WriteString(l.out, showCursor)
+	_, err := io.WriteString(l.out, "\r"+clearBelow+showCursor)
 	l.lines = nil
 	return err
 }
