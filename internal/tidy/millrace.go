@@ -26,6 +26,7 @@ func Millrace() House {
 			{Path: "store/storetest", Uses: core, Tests: testsOf(core)},
 
 			{Path: "runner/command", Uses: []string{"workflow"}, Tests: []string{"expr"}},
+			{Path: "runner/httpcall"},
 
 			{Path: "internal/clock"},
 			{Path: "internal/engine", Uses: append([]string{"internal/clock"}, core...), Tests: adapters},
