@@ -141,11 +141,14 @@ func (n *Node) At(pointer string) *Node {
 	return n
 }
 
+// pointerEscapes is made once: to make it costs more than to read a step.
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
 // Pointer gives the JSON pointer of n in its document, "" for the whole.
 func (n *Node) Pointer() string {
 	var parts []string
 	for at := n; at.parent != nil; at = at.parent {
-		parts = append(parts, strings.NewReplacer("~", "~0", "/", "~1").Replace(at.name))
+		parts = append(parts, pointerEscapes.Replace(at.name))
 	}
 	var b strings.Builder
 	for i := len(parts) - 1; i >= 0; i-- {
