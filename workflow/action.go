@@ -95,17 +95,16 @@ type (
 
 	// Loop runs its body again and again.
 	Loop struct {
-		Over       *expr.Program
-		As         string
-		While      *expr.Program
-		Until      *expr.Program
-		Limit      *expr.Program // nil: 1,000 passes
-		Every      time.Duration // pause between passes
-		Collect    bool          // the output is the list of all passes' outputs
-		Body       *Body
-		WhileUses  Uses // names read by While: prev is what the next pass would get
-		UntilUses  Uses // names read by Until: prev is what the pass just gave
-		UntilInner bool // reserved
+		Over      *expr.Program
+		As        string
+		While     *expr.Program
+		Until     *expr.Program
+		Limit     *expr.Program // nil: 1,000 passes
+		Every     time.Duration // pause between passes
+		Collect   bool          // the output is the list of all passes' outputs
+		Body      *Body
+		WhileUses Uses // names read by While: prev is what the next pass would get
+		UntilUses Uses // names read by Until: prev is what the pass just gave
 	}
 )
 

@@ -1,14 +1,10 @@
 package workflow
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/millrace-go/millrace/workflow/internal/document"
 	"github.com/millrace-go/millrace/workflow/internal/format"
@@ -70,11 +66,7 @@ func (b *Builder) Build() (*Definition, error) {
 	if doc.Depth() > document.MaxNesting || doc.Size() > document.MaxValues {
 		l.Add(doc, "make it flatter, or split it", "the workflow is nested deeper than 64 or holds more than 250,000 values")
 	}
-	doc.Texts(func(n *document.Node) {
-		if !utf8.ValidString(n.Text) || strings.ContainsRune(n.Text, 0) {
-			l.Add(n, "leave it out, or encode it as base64", "a text holds NUL or is not UTF-8, which cannot be stored")
-		}
-	})
+	l.Storable(doc)
 	if err := l.Err(); err != nil {
 		return nil, err
 	}
@@ -82,41 +74,15 @@ func (b *Builder) Build() (*Definition, error) {
 }
 
 func (b *Builder) put(key string, v any) {
-	n, reason := valueOf(v)
+	n, reason := document.Of(v)
 	b.doc.Set(key, n)
 	if reason != "" {
 		b.faults = append(b.faults, fault{n, reason})
 	}
 }
 
-// valueOf makes a tree of a Go value.
-func valueOf(v any) (n *document.Node, reason string) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return document.NewObject(), "the value cannot be written as JSON: " + err.Error()
-	}
-	n, err := document.ParseJSON(out.Bytes(), document.MaxNesting)
-	if err != nil {
-		return document.NewObject(), err.Reason
-	}
-	n.Forget()
-	return n, ""
-}
-
 func whole64(n int) *document.Node          { return document.NewNumber(strconv.Itoa(n)) }
 func timeOf(d time.Duration) *document.Node { return document.NewText(format.FormatDuration(d)) }
-func fraction(v float64) *document.Node {
-	return document.NewNumber(strconv.FormatFloat(v, 'f', -1, 64))
-}
-func textsOf(words []string) *document.Node {
-	list := document.NewList()
-	for _, word := range words {
-		list.Append(document.NewText(word))
-	}
-	return list
-}
 
 // BodyDraft is a body being built.
 type BodyDraft struct {
@@ -172,10 +138,12 @@ func Inside(when string, body *BodyDraft) *CaseDraft {
 }
 
 // Only says which error codes an entry of a catch takes.
-func (c *CaseDraft) Only(codes ...string) *CaseDraft { return c.set("only", textsOf(codes)) }
+func (c *CaseDraft) Only(codes ...string) *CaseDraft { return c.set("only", document.NewTexts(codes)) }
 
 // Except says which error codes an entry of a catch does not take.
-func (c *CaseDraft) Except(codes ...string) *CaseDraft { return c.set("except", textsOf(codes)) }
+func (c *CaseDraft) Except(codes ...string) *CaseDraft {
+	return c.set("except", document.NewTexts(codes))
+}
 
 func (c *CaseDraft) set(key string, v *document.Node) *CaseDraft { c.node.Set(key, v); return c }
 
@@ -203,14 +171,16 @@ func newStep(key, action string, v *document.Node) *StepDraft {
 func NewTask(key, handler string) *StepDraft { return newStep(key, "task", document.NewText(handler)) }
 
 // NewRun makes a step that runs a program with arguments, in which ${ expressions } may stand; never a shell.
-func NewRun(key string, argv ...string) *StepDraft { return newStep(key, "run", textsOf(argv)) }
+func NewRun(key string, argv ...string) *StepDraft {
+	return newStep(key, "run", document.NewTexts(argv))
+}
 
 // NewShell makes a step that runs a script with sh -eu. Its text is not interpolated: values come through Env.
 func NewShell(key, script string) *StepDraft { return newStep(key, "shell", document.NewText(script)) }
 
 // NewSet makes a step that gives an object, in which ${ expressions } may stand.
 func NewSet(key string, object any) *StepDraft {
-	n, reason := valueOf(object)
+	n, reason := document.Of(object)
 	s := newStep(key, "set", n)
 	return s.fault(n, reason)
 }
@@ -299,7 +269,7 @@ func (s *StepDraft) cases(list *document.Node, cases []*CaseDraft) {
 }
 
 func (s *StepDraft) value(key string, v any, set func(string, *document.Node) *StepDraft) *StepDraft {
-	n, reason := valueOf(v)
+	n, reason := document.Of(v)
 	return set(key, n).fault(n, reason)
 }
 
@@ -362,7 +332,7 @@ func (s *StepDraft) Description(text string) *StepDraft {
 }
 
 // After names the steps of a graph that come before.
-func (s *StepDraft) After(keys ...string) *StepDraft { return s.set("after", textsOf(keys)) }
+func (s *StepDraft) After(keys ...string) *StepDraft { return s.set("after", document.NewTexts(keys)) }
 
 // When sets the condition under which the step is not passed over.
 func (s *StepDraft) When(condition string) *StepDraft {
@@ -414,8 +384,8 @@ func (s *StepDraft) Retry(policies ...RetryPolicy) *StepDraft {
 }
 
 func policyNode(p RetryPolicy) *document.Node {
-	n := document.NewObject().Set("delay", timeOf(p.Delay)).Set("factor", fraction(p.Factor)).Set("max_delay", timeOf(p.MaxDelay)).
-		Set("jitter", fraction(p.Jitter))
+	n := document.NewObject().Set("delay", timeOf(p.Delay)).Set("factor", document.NewNumber(format.ShortNumber(p.Factor))).Set("max_delay", timeOf(p.MaxDelay)).
+		Set("jitter", document.NewNumber(format.ShortNumber(p.Jitter)))
 	if p.Grow != "" {
 		n.Set("grow", document.NewText(string(p.Grow)))
 	}
@@ -431,7 +401,7 @@ func policyNode(p RetryPolicy) *document.Node {
 	if p.For != 0 {
 		n.Set("for", timeOf(p.For))
 	}
-	return n.Set("only", textsOf(p.Only)).Set("except", textsOf(p.Except))
+	return n.Set("only", document.NewTexts(p.Only)).Set("except", document.NewTexts(p.Except))
 }
 
 // Timeout sets how long an attempt, or the composite, may take.

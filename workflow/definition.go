@@ -209,15 +209,14 @@ type Catch struct {
 
 // Uses are the names that a set of programs reads, resolved: what must be known to evaluate them.
 type Uses struct {
-	Input   bool // input
-	Prev    bool // prev
-	Run     bool // run
-	Task    bool // task
-	Error   bool // error
-	Steps   []StepUse
-	Items   []ItemUse
-	Passes  []PassUse
-	Ordered bool // reserved for readers: the uses are sorted and without repeats
+	Input  bool // input
+	Prev   bool // prev
+	Run    bool // run
+	Task   bool // task
+	Error  bool // error
+	Steps  []StepUse
+	Items  []ItemUse
+	Passes []PassUse
 }
 
 // StepUse is a use of steps.KEY: the step at Index of the body Up levels out (0: the body of the step that uses it).

@@ -112,23 +112,23 @@ func catchLabel(c *Catch) string {
 
 func (m *mermaid) graphEdges(s *Step) {
 	for _, e := range s.Out {
-		to := s.Body.Steps[e.To]
-		switch e.Kind {
-		case Normal:
-			m.line("%s --> %s", stepID(s), stepID(to))
-		case Next:
-			w, _ := s.Action.(*Switch)
-			var labels []string
-			for _, i := range e.Cases {
+		from, to := stepID(s), stepID(s.Body.Steps[e.To])
+		var labels []string
+		for _, i := range e.Cases {
+			if w, ok := s.Action.(*Switch); ok && e.Kind == Next {
 				labels = append(labels, caseLabel(&w.Cases[i]))
-			}
-			m.line("%s -->|%s| %s", stepID(s), mermaidText(strings.Join(labels, " or ")), stepID(to))
-		case Caught:
-			var labels []string
-			for _, i := range e.Cases {
+			} else {
 				labels = append(labels, catchLabel(&s.Catch[i]))
 			}
-			m.line("%s -.->|%s| %s", stepID(s), mermaidText(strings.Join(labels, " or ")), stepID(to))
+		}
+		label := mermaidText(strings.Join(labels, " or "))
+		switch e.Kind {
+		case Normal:
+			m.line("%s --> %s", from, to)
+		case Next:
+			m.line("%s -->|%s| %s", from, label, to)
+		case Caught:
+			m.line("%s -.->|%s| %s", from, label, to)
 		}
 	}
 }

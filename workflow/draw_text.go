@@ -31,16 +31,11 @@ type branchOf struct {
 	more []branchOf
 }
 
-// inside gives the steps of the body of a case or a catch, which may have none.
-func inside(body *Body) []branchOf {
+// stepsOf gives a line for each step of a body; cases and catches may have none.
+func stepsOf(body *Body) []branchOf {
 	if body == nil {
 		return nil
 	}
-	return stepsOf(body)
-}
-
-// stepsOf gives a line for each step of a body.
-func stepsOf(body *Body) []branchOf {
 	width := 0
 	for _, s := range body.Steps {
 		width = max(width, len(s.Key))
@@ -119,7 +114,7 @@ func parts(s *Step) []branchOf {
 			if c.When != nil {
 				text = "if " + oneLine(c.When.Source().Text)
 			}
-			all = append(all, branchOf{text: text + arrow(c.Next), more: inside(c.Body)})
+			all = append(all, branchOf{text: text + arrow(c.Next), more: stepsOf(c.Body)})
 		}
 	case *Parallel:
 		for _, branch := range a.Branches {
@@ -144,7 +139,7 @@ func parts(s *Step) []branchOf {
 		if c.When != nil {
 			text += " if " + oneLine(c.When.Source().Text)
 		}
-		all = append(all, branchOf{text: text + arrow(c.Next), more: inside(c.Body)})
+		all = append(all, branchOf{text: text + arrow(c.Next), more: stepsOf(c.Body)})
 	}
 	return all
 }

@@ -100,7 +100,7 @@ func (r *reader) jumps(s *Step) []jump {
 		}
 	}
 	for i := range s.Catch {
-		if at := wrapped(n.Get("catch"))[i].Get("next"); at != nil {
+		if at := n.Get("catch").Each()[i].Get("next"); at != nil {
 			all = append(all, jump{Caught, i, &s.Catch[i].NextTo, s.Catch[i].Next, at})
 		}
 	}
@@ -115,12 +115,12 @@ func (r *reader) graph(b *Body) {
 		for i, key := range s.After {
 			from, ok := b.ByKey[key]
 			if !ok {
-				r.unknownStep(b, wrapped(after)[i], key)
+				r.unknownStep(b, after.Each()[i], key)
 				r.unsure[b] = true
 				continue
 			}
 			if found[[2]int{from, s.Index}] != nil {
-				r.Add(wrapped(after)[i], "keep one of the two", "`after` names `%s` twice", key)
+				r.Add(after.Each()[i], "keep one of the two", "`after` names `%s` twice", key)
 			}
 			found[[2]int{from, s.Index}] = &Edge{From: from, To: s.Index}
 		}

@@ -3,6 +3,7 @@ package workflow
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/millrace-go/millrace/expr"
@@ -135,18 +136,9 @@ func (r *reader) levels(p *pending) []level {
 	return all
 }
 
+// isCatch says whether a body belongs to a catch of its parent and not to the parent's action.
 func isCatch(b *Body) bool {
-	return b.Parent != nil && strings.HasPrefix(b.Slot, "catch-") && !isAction(b)
-}
-
-// isAction says whether a body belongs to its parent's action and not to a catch: a branch may be called catch-1.
-func isAction(b *Body) bool {
-	for i := range b.Parent.Catch {
-		if b.Parent.Catch[i].Body == b {
-			return false
-		}
-	}
-	return true
+	return b.Parent != nil && slices.ContainsFunc(b.Parent.Catch, func(c Catch) bool { return c.Body == b })
 }
 
 // smallBody is how many steps a body may have for all of them to be listed as known names; of a larger one only those that

@@ -326,12 +326,12 @@ func (r *reader) catches(s *Step, n *document.Node, depth int) {
 	if n == nil {
 		return
 	}
-	for i, item := range wrapped(n) {
+	for i, item := range n.Each() {
 		s.Catch = append(s.Catch, Catch{})
 		c := &s.Catch[i]
 		c.Only, c.Except, c.Next, c.Origin = texts(item, "only"), texts(item, "except"), text(item, "next"), r.origin(item)
 	}
-	for i, item := range wrapped(n) {
+	for i, item := range n.Each() {
 		c := &s.Catch[i]
 		r.program(s, item.Get("when"), catchRole, expr.Bool, &c.WhenUses, &c.When)
 		what := fmt.Sprintf("the catch of `%s`", s.Key)
@@ -340,18 +340,10 @@ func (r *reader) catches(s *Step, n *document.Node, depth int) {
 		} else if item.Get("do") != nil || item.Get("steps") != nil {
 			r.Add(item, "keep one of the two", "%s has both `next` and a body", what)
 		}
-		if i > 0 && len(s.Catch[i-1].Only)+len(s.Catch[i-1].Except) == 0 && s.Catch[i-1].When == nil && !wrapped(n)[i-1].Broken {
+		if i > 0 && len(s.Catch[i-1].Only)+len(s.Catch[i-1].Except) == 0 && s.Catch[i-1].When == nil && !n.Each()[i-1].Broken {
 			r.Add(item, "put it before the entry that takes everything", "no failure ever reaches this entry: the one before it takes all")
 		}
 	}
-}
-
-// wrapped gives the items of a list, or the lone value.
-func wrapped(n *document.Node) []*document.Node {
-	if n.Kind == document.List {
-		return n.Items
-	}
-	return []*document.Node{n}
 }
 
 // retries reads `retry`.
@@ -360,14 +352,13 @@ func (r *reader) retries(n *document.Node) []RetryPolicy {
 		return nil
 	}
 	var policies []RetryPolicy
-	for _, item := range wrapped(n) {
+	for _, item := range n.Each() {
 		p := DefaultRetry()
 		if item.Kind == document.Number {
 			p.Attempts = number[int](item)
-			policies = append(policies, p)
-			continue
+		} else {
+			r.retry(item, &p)
 		}
-		r.retry(item, &p)
 		policies = append(policies, p)
 	}
 	return policies
@@ -433,7 +424,7 @@ func texts(n *document.Node, key string) []string {
 		return nil
 	}
 	var all []string
-	for _, item := range wrapped(v) {
+	for _, item := range v.Each() {
 		all = append(all, item.Text)
 	}
 	return all

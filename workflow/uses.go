@@ -60,7 +60,8 @@ func with[T comparable](uses []T, use T) []T {
 // useStep records a use of steps.KEY, and what must be kept for it.
 func (r *reader) useStep(p *pending, levels []level, ref expr.Ref) {
 	if len(ref) == 1 {
-		r.InText(p.first("steps"), p.offset("steps"), "write steps.KEY.output", "`steps` alone cannot be used")
+		n, offset := p.find("steps")
+		r.InText(n, offset, "write steps.KEY.output", "`steps` alone cannot be used")
 		return
 	}
 	up, i := r.find(levels, ref[1])
@@ -86,19 +87,16 @@ func (r *reader) useStep(p *pending, levels []level, ref expr.Ref) {
 	step.NamedError = step.NamedError || u.Error || u.Failed
 }
 
-// first gives the node whose text holds a word, for positions.
-func (p *pending) first(word string) *document.Node {
-	found := p.node
-	p.node.Texts(func(n *document.Node) {
-		if found == p.node && strings.Contains(n.Text, word) && (p.program != nil || strings.Contains(n.Text, "${")) {
-			found = n
+// find gives where a word stands in the texts of a program or template, for positions.
+func (p *pending) find(word string) (n *document.Node, offset int) {
+	n = p.node
+	p.node.Texts(func(text *document.Node) {
+		if n == p.node && strings.Contains(text.Text, word) && (p.program != nil || strings.Contains(text.Text, "${")) {
+			n = text
 		}
 	})
-	return found
+	return n, strings.Index(n.Text, word)
 }
-
-// offset gives where in that text the word stands.
-func (p *pending) offset(word string) int { return strings.Index(p.first(word).Text, word) }
 
 // doubt is a program that reads into steps.KEY.output without asking whether it is null. It is judged once every program is
 // compiled, because a `when` somewhere may have asked.
@@ -134,7 +132,8 @@ func (r *reader) judge(d doubt) {
 	if strings.Contains(d.key, "-") {
 		name = fmt.Sprintf("steps[%q].output", d.key)
 	}
-	r.InText(d.first(name), d.offset(name), fmt.Sprintf("write `%s?.` or `?? OTHER`, or ask for it with `when`", name),
+	n, offset := d.find(name)
+	r.InText(n, offset, fmt.Sprintf("write `%s?.` or `?? OTHER`, or ask for it with `when`", name),
 		"%s may be null here: %s", name, reason)
 }
 

@@ -8,15 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// JSONError is why bytes are no JSON document that can be kept, and where.
-type JSONError struct {
+// Fault is why bytes are no JSON document that can be kept, and where.
+type Fault struct {
 	Line, Column int
 	Reason       string
 	Remedy       string
 }
-
-// Error gives the reason.
-func (e *JSONError) Error() string { return e.Reason }
 
 // jsonReader makes a tree of JSON text. Positions are counted while it goes, so a document of one long line costs no more.
 type jsonReader struct {
@@ -29,7 +26,7 @@ type jsonReader struct {
 
 // ParseJSON reads one JSON value. It refuses what would not come back as it went in: duplicate keys, NUL, invalid UTF-8 and
 // half a surrogate pair.
-func ParseJSON(data []byte, maxDepth int) (*Node, *JSONError) {
+func ParseJSON(data []byte, maxDepth int) (*Node, *Fault) {
 	r := &jsonReader{data: data, decoder: json.NewDecoder(bytes.NewReader(data)), line: 1, column: 1, maxDepth: maxDepth}
 	r.decoder.UseNumber()
 	if !utf8.Valid(data) {
@@ -73,13 +70,13 @@ func (r *jsonReader) advance(offset int) {
 	}
 }
 
-func (r *jsonReader) fail(offset int, reason, remedy string) *JSONError {
+func (r *jsonReader) fail(offset int, reason, remedy string) *Fault {
 	r.advance(offset)
-	return &JSONError{Line: r.line, Column: r.column, Reason: reason, Remedy: remedy}
+	return &Fault{Line: r.line, Column: r.column, Reason: reason, Remedy: remedy}
 }
 
 // token reads one token; the position is then its beginning.
-func (r *jsonReader) token() (json.Token, *JSONError) {
+func (r *jsonReader) token() (json.Token, *Fault) {
 	r.seek(int(r.decoder.InputOffset()))
 	t, err := r.decoder.Token()
 	if err == nil {
@@ -93,7 +90,7 @@ func (r *jsonReader) token() (json.Token, *JSONError) {
 }
 
 // value reads one value with all that is inside it.
-func (r *jsonReader) value(depth int) (*Node, *JSONError) {
+func (r *jsonReader) value(depth int) (*Node, *Fault) {
 	t, err := r.token()
 	if err != nil {
 		return nil, err
@@ -117,7 +114,7 @@ func (r *jsonReader) value(depth int) (*Node, *JSONError) {
 }
 
 // sound refuses a text that could not be stored or would change on its way.
-func (r *jsonReader) sound(text string) *JSONError {
+func (r *jsonReader) sound(text string) *Fault {
 	if strings.IndexByte(text, 0) >= 0 {
 		return r.fail(r.offset, "a text holds the character NUL, which cannot be stored", "leave it out, or encode it as base64")
 	}
@@ -129,7 +126,7 @@ func (r *jsonReader) sound(text string) *JSONError {
 }
 
 // inside reads the members of an object or the items of a list up to its end.
-func (r *jsonReader) inside(n *Node, open json.Delim, depth int) *JSONError {
+func (r *jsonReader) inside(n *Node, open json.Delim, depth int) *Fault {
 	n.Kind = List
 	if open == '{' {
 		n.Kind = Object

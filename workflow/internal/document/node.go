@@ -65,6 +65,15 @@ func NewFlag(v bool) *Node { return &Node{Kind: Flag, Text: strconv.FormatBool(v
 // NewList makes a list.
 func NewList(of ...*Node) *Node { return new(Node{Kind: List}).Append(of...) }
 
+// NewTexts makes a list of texts.
+func NewTexts(words []string) *Node {
+	list := NewList()
+	for _, word := range words {
+		list.Append(NewText(word))
+	}
+	return list
+}
+
 // NewObject makes an object without members.
 func NewObject() *Node { return &Node{Kind: Object} }
 
@@ -100,6 +109,14 @@ func (n *Node) Set(name string, value *Node) *Node {
 		}
 	}
 	return n.Put(NewText(name), value)
+}
+
+// Each gives the items of a list, or the lone value where one may stand for a list of one.
+func (n *Node) Each() []*Node {
+	if n.Kind == List {
+		return n.Items
+	}
+	return []*Node{n}
 }
 
 // Get gives the member called name, or nil. It may be called on nil and on what is not an object.
@@ -272,17 +289,6 @@ func (n *Node) Resolve(pointer string) *Node {
 		return found
 	}
 	return nil
-}
-
-// Forget clears the positions of a tree that belongs to no file.
-func (n *Node) Forget() {
-	n.Line, n.Column, n.style = 0, 0, plainStyle
-	for _, key := range n.Keys {
-		key.Line, key.Column, key.style = 0, 0, plainStyle
-	}
-	for _, item := range n.Items {
-		item.Forget()
-	}
 }
 
 // Hollow gives an empty object in the place of n, for a value that was wrong.

@@ -11,7 +11,7 @@ import (
 func (n *Node) YAML() []byte { return appendYAML(nil, n, 0, false) }
 
 // plainYAML is text that every reader of YAML takes for text without quotes.
-var plainYAML = regexp.MustCompile(`^[A-Za-z_./][A-Za-z0-9_./-]*$`)
+var plainYAML = regexp.MustCompile(`^(\./|[A-Za-z_/])[A-Za-z0-9_./-]*$`)
 
 // plainTime is a duration, which no reader takes for a number.
 var plainTime = regexp.MustCompile(`^([0-9]+(ms|s|m|h|d|w))+$`)

@@ -214,12 +214,12 @@ func (g *graph) sureOf(i int) bits {
 }
 
 // implied says whether the edge must have been taken when its target starts and the steps in known have succeeded. It is not
-// when a step on the way there has a catch that leads to the target as well: then this edge does not count.
+// when a step before it has a catch that leads to the target as well: for want of that step this edge may not count.
 func (g *graph) implied(e Edge, known bits) bool {
 	if !g.firm(e) {
 		return false
 	}
-	if meeting := g.meeting[e.To]; meeting != nil && (meeting.has(e.From) || meeting.meets(g.chain[e.From])) {
+	if meeting := g.meeting[e.To]; meeting != nil && (meeting.has(e.From) || meeting.meets(g.before[e.From])) {
 		return false
 	}
 	return g.rooted[e.From] || known.has(e.From) || g.chain[e.From].meets(known)

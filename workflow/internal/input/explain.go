@@ -89,15 +89,15 @@ func explain(k jsonschema.ErrorKind) string {
 	case *kind.Format:
 		return "is not a valid " + k.Want
 	case *kind.Minimum:
-		return "is below the minimum of " + ratText(k.Want.RatString())
+		return "is below the minimum of " + document.Clip(k.Want.RatString())
 	case *kind.Maximum:
-		return "is above the maximum of " + ratText(k.Want.RatString())
+		return "is above the maximum of " + document.Clip(k.Want.RatString())
 	case *kind.ExclusiveMinimum:
-		return "must be above " + ratText(k.Want.RatString())
+		return "must be above " + document.Clip(k.Want.RatString())
 	case *kind.ExclusiveMaximum:
-		return "must be below " + ratText(k.Want.RatString())
+		return "must be below " + document.Clip(k.Want.RatString())
 	case *kind.MultipleOf:
-		return "is no multiple of " + ratText(k.Want.RatString())
+		return "is no multiple of " + document.Clip(k.Want.RatString())
 	case *kind.FalseSchema:
 		return "must not be there"
 	case *kind.AnyOf, *kind.OneOf:
@@ -105,5 +105,3 @@ func explain(k jsonschema.ErrorKind) string {
 	}
 	return k.LocalizedString(message.NewPrinter(language.English))
 }
-
-func ratText(s string) string { return document.Clip(s) }
