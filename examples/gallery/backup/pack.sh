@@ -1,6 +1,7 @@
 #!/bin/sh
-# pack.sh FOLDER OUT NAME: packs FOLDER into OUT/archives/NAME, and prints the archive and its size as JSON. Folders called out or
-# .millrace are left out, so that archives do not hold archives. Ends with status 3 when there is no such folder.
+# pack.sh FOLDER OUT NAME: packs FOLDER into OUT/archives/NAME, and prints the archive and its size as JSON. Folders
+# called out or .millrace are left out, so that archives do not hold archives. Ends with status 3 when there is no such
+# folder.
 set -eu
 folder=$1
 archives=$2/archives

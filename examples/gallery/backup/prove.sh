@@ -1,6 +1,6 @@
 #!/bin/sh
-# prove.sh FOLDER ARCHIVE: unpacks an archive into the run's folder and compares every file with the original; prints how many
-# there are as JSON. Ends with status 3 when one differs or is missing.
+# prove.sh FOLDER ARCHIVE: unpacks an archive into the run's folder and compares every file with the original; prints
+# how many there are as JSON. Ends with status 3 when one differs or is missing.
 set -eu
 folder=$1
 archive=$2

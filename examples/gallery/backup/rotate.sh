@@ -1,6 +1,6 @@
 #!/bin/sh
-# rotate.sh OUT NAME DAILY WEEKLY: keeps the newest DAILY archives called NAME-YYYY-MM-DD.tar.gz, and besides them the newest WEEKLY
-# that were made on a Sunday; removes the others, and prints which as JSON.
+# rotate.sh OUT NAME DAILY WEEKLY: keeps the newest DAILY archives called NAME-YYYY-MM-DD.tar.gz, and besides them the
+# newest WEEKLY that were made on a Sunday; removes the others, and prints which as JSON.
 set -eu
 archives=$1/archives
 name=$2

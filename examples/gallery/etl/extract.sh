@@ -1,6 +1,6 @@
 #!/bin/sh
-# extract.sh SHOP DAY: takes the file that a shop handed in into the run's folder, and prints how many rows it has. Ends with
-# status 3 when there is none and with 4 when its columns are not the ones agreed on.
+# extract.sh SHOP DAY: takes the file that a shop handed in into the run's folder, and prints how many rows it has. Ends
+# with status 3 when there is none and with 4 when its columns are not the ones agreed on.
 set -eu
 shop=$1
 day=$2

@@ -1,6 +1,6 @@
 #!/bin/sh
-# load.sh OUT DAY: replaces the day's partition of the warehouse by the table in the run's folder. The partition is either the
-# old one or the new one, never a part; loading the same night again changes nothing.
+# load.sh OUT DAY: replaces the day's partition of the warehouse by the table in the run's folder. The partition is
+# either the old one or the new one, never a part; loading the same night again changes nothing.
 set -eu
 folder=$1/warehouse/day=$2
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# transform.sh: makes one table of the files of $SHOPS in the run's folder: without sales that were handed in twice, amounts in
-# euro cents. Prints what it found as JSON; a row that lacks its amount stays in the table and is counted as missing.
+# transform.sh: makes one table of the files of $SHOPS in the run's folder: without sales that were handed in twice,
+# amounts in euro cents. Prints what it found as JSON; a row that lacks its amount stays in the table and is counted as
+# missing.
 set -eu
 
 : >"$MILLRACE_SCRATCH/sales.csv.new"

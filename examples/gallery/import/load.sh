@@ -1,6 +1,6 @@
 #!/bin/sh
-# load.sh BATCH OUT: checks the rows of a batch, and if all of them are right puts them into OUT/customers; prints how many there are
-# as JSON. Ends with status 3 when one is wrong, and says which.
+# load.sh BATCH OUT: checks the rows of a batch, and if all of them are right puts them into OUT/customers; prints how
+# many there are as JSON. Ends with status 3 when one is wrong, and says which.
 set -eu
 batch=$1
 folder=$2/customers

@@ -1,6 +1,6 @@
 #!/bin/sh
-# refused.sh OUT BATCHES: writes the rows of the batches, whose names are separated by blanks, to OUT/refused.csv under the heading of
-# the list, and prints the file and the number of rows as JSON.
+# refused.sh OUT BATCHES: writes the rows of the batches, whose names are separated by blanks, to OUT/refused.csv under
+# the heading of the list, and prints the file and the number of rows as JSON.
 set -eu
 file=$1/refused.csv
 

@@ -1,9 +1,10 @@
 #!/bin/sh
-# split.sh FILE ROWS: cuts a list into batches of so many rows in the run's folder, and prints their names, one a line. Ends with
-# status 3 when the columns are not the ones agreed on.
+# split.sh FILE ROWS: cuts a list into batches of so many rows in the run's folder, and prints their names, which are
+# the list's with a number, one a line. Ends with status 3 when the columns are not the ones agreed on.
 set -eu
 
-awk -v rows="$2" -v folder="$MILLRACE_SCRATCH" '
+list=${1##*/}
+awk -v rows="$2" -v list="${list%.csv}" -v folder="$MILLRACE_SCRATCH" '
 	NR == 1 {
 		if ($0 != "number,name,email,country") {
 			print FILENAME ": the columns are not number,name,email,country" > "/dev/stderr"
@@ -13,7 +14,7 @@ awk -v rows="$2" -v folder="$MILLRACE_SCRATCH" '
 	}
 	(NR - 2) % rows == 0 {
 		if (batch != "") close(folder "/" batch ".csv")
-		batch = sprintf("batch-%04d", ++batches)
+		batch = sprintf("%s-%04d", list, ++batches)
 		printf "" > (folder "/" batch ".csv") # an earlier attempt may have left one
 		print batch
 	}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# diagnose.sh SERVICE: prints the first cause that it finds as JSON: bad_config, stale_lock, disk_full, stuck_queue or none, with
-# what was seen.
+# diagnose.sh SERVICE: prints the first cause that it finds as JSON: bad_config, stale_lock, disk_full, stuck_queue or
+# none, with what was seen.
 set -eu
 service=$1
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# evidence.sh SERVICE OUT INCIDENT: packs the service's folder as it is into OUT/INCIDENT, and prints the file's name as JSON. What is
-# there already stays: an attempt that comes later would see what was changed since.
+# evidence.sh SERVICE OUT INCIDENT: packs the service's folder as it is into OUT/INCIDENT, and prints the file's name as
+# JSON. What is there already stays: an attempt that comes later would see what was changed since.
 set -eu
 service=$1
 folder=$2/$3

@@ -1,6 +1,6 @@
 #!/bin/sh
-# page.sh OUT INCIDENT WHO WORDS: pages a person. Here that is a line in OUT/pages.log. The line holds the task's key, and a line
-# with the same key is not written twice, so that nobody is woken again by a second attempt.
+# page.sh OUT INCIDENT WHO WORDS: pages a person. Here that is a line in OUT/pages.log. The line holds the task's key,
+# and a line with the same key is not written twice, so that nobody is woken again by a second attempt.
 set -eu
 
 mkdir -p "$1"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# report.sh OUT INCIDENT EVIDENCE: writes OUT/INCIDENT/report.md of $CAUSES and $SEEN, a line for each pass, and prints its name as
-# JSON. EVIDENCE is a file, or empty.
+# report.sh OUT INCIDENT EVIDENCE: writes OUT/INCIDENT/report.md of $CAUSES and $SEEN, a line for each pass, and prints
+# its name as JSON. EVIDENCE is a file, or empty.
 set -eu
 folder=$1/$2
 

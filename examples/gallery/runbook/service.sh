@@ -1,6 +1,6 @@
 #!/bin/sh
-# service.sh FOLDER BROKEN: prints the folder of the service. Without FOLDER it makes one in the run's folder, broken as BROKEN
-# says: lock-and-disk, config or queue.
+# service.sh FOLDER BROKEN: prints the folder of the service. Without FOLDER it makes one in the run's folder, broken as
+# BROKEN says: lock-and-disk, config or queue.
 set -eu
 service=$1
 broken=$2

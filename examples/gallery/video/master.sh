@@ -1,6 +1,7 @@
 #!/bin/sh
-# master.sh FILM: makes the master, a ball that bounces through twelve frames, in the run's folder, and prints its measures as
-# JSON. A film is a file of frames one after another, each a PGM picture: P2, width and height, the brightest value, pixels.
+# master.sh FILM: makes the master, a ball that bounces through twelve frames, in the run's folder, and prints its
+# measures as JSON. A film is a file of frames one after another, each a PGM picture: P2, width and height, the
+# brightest value, pixels.
 set -eu
 film=$1
 

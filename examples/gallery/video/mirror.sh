@@ -1,6 +1,6 @@
 #!/bin/sh
-# mirror.sh FILM FOLDER: copies the playlist, and what it lists, to a mirror; the playlist comes last, so that a player never
-# finds one whose films are missing. Prints the mirror's name as JSON.
+# mirror.sh FILM FOLDER: copies the playlist, and what it lists, to a mirror; the playlist comes last, so that a player
+# never finds one whose films are missing. Prints the mirror's name as JSON.
 set -eu
 film=$1
 folder=$2

@@ -1,6 +1,6 @@
 #!/bin/sh
-# playlist.sh FILM STILL: writes the playlist of the renditions whose heights are in $HEIGHTS, a JSON list, to the run's folder,
-# largest first, and prints it as JSON. STILL is the still's file, or empty.
+# playlist.sh FILM STILL: writes the playlist of the renditions whose heights are in $HEIGHTS, a JSON list, to the run's
+# folder, largest first, and prints it as JSON. STILL is the still's file, or empty.
 set -eu
 film=$1
 still=$2

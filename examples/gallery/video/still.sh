@@ -1,6 +1,6 @@
 #!/bin/sh
-# still.sh FILM: writes the frame of the master whose brightest and darkest pixel lie furthest apart to the run's folder, and
-# prints its number as JSON.
+# still.sh FILM: writes the frame of the master whose brightest and darkest pixel lie furthest apart to the run's
+# folder, and prints its number as JSON.
 set -eu
 film=$1
 

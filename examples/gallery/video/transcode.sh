@@ -1,6 +1,6 @@
 #!/bin/sh
-# transcode.sh FILM HEIGHT: makes a rendition of the master in the run's folder by averaging pixels, and prints it as JSON.
-# Ends with status 3 when the master is smaller than that.
+# transcode.sh FILM HEIGHT: makes a rendition of the master in the run's folder by averaging pixels, and prints it as
+# JSON. Ends with status 3 when the master is smaller than that.
 set -eu
 film=$1
 height=$2
