@@ -110,6 +110,7 @@ func (x *exchange) failed(ctx context.Context, r *request, resp *http.Response, 
 	if unfollowed != nil {
 		text += ": not followed: " + unfollowed.Error()
 		x.note("not followed: %v", unfollowed)
+		started = body{} // it repeats the address, with its query
 	}
 	data, excerpt := errorData(resp, started)
 	if excerpt != "" {

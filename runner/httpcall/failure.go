@@ -24,7 +24,8 @@ type Failure struct {
 	// query, header nor body.
 	Message string
 	// Data is {"status": N, "body": ...} of an answer that is a failure: the body as it is if it is JSON of at most 16 KiB,
-	// else the first 500 bytes as text, null for none. nil when no answer is the failure.
+	// else the first 500 bytes as text, null for none and for a redirect that is not followed. nil when no answer is the
+	// failure.
 	Data json.RawMessage
 	// Passing: plainly passing, retried by the default policy: connect, 408, 429 and 5xx.
 	Passing bool
