@@ -226,11 +226,12 @@ type StepUse struct {
 	Output, Status, Error, Failed bool
 }
 
-// ItemUse is a use of a name given by `as` (or of its _index): the item of the scope Up levels out.
+// ItemUse is a use of a name given by `as` (or of its _index): the item of the scope Up levels out (0: the step's own body is
+// the body of the map or loop; -1, in `while` and `until` only: the item of the pass of the loop that holds the program).
 type ItemUse struct {
 	Name string // as given by `as`
 	Up   int
 }
 
-// PassUse is a use of `pass`: that of the scope Up levels out, the innermost pass of a loop around.
+// PassUse is a use of `pass`: that of the scope Up levels out, counted as in ItemUse; the innermost pass of a loop around.
 type PassUse struct{ Up int }

@@ -24,7 +24,7 @@ func golden(t *testing.T, file, got string) {
 		}
 		return
 	}
-	want, err := os.ReadFile(file) //nolint:gosec // a golden file of this package
+	want, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestBrokenFilesGetTheirWholeReport(t *testing.T) {
 	for _, file := range found {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			data, err := os.ReadFile(file) //nolint:gosec // a file of this package
+			data, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}

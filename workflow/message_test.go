@@ -23,7 +23,7 @@ func TestEachMistakeHasItsWordsAndItsRemedy(t *testing.T) {
 		"a key of a branch":         {`{ a: { parallel: { eu: { task: t } } } }`, "`task` is not a key of a branch; put it under `do:`"},
 		"a tolerance above all":     {`{ a: { map: { over: input.l, tolerate: 101%, do: { task: t } } } }`, "`tolerate` wants a percentage from 0% to 100%, not \"101%\"; write a number, or a percentage such as 5%"},
 		"a tolerance that is none":  {`{ a: { map: { over: input.l, tolerate: few, do: { task: t } } } }`, "`tolerate` wants a percentage from 0% to 100%, not \"few\""},
-		"a word that is no choice":  {`{ a: { task: t, on_error: contine } }`, "`on_error` wants one of fail, continue, skip, not \"contine\"; write continue"},
+		"a word that is no choice":  {`{ a: { task: t, on_error: contin } }`, "`on_error` wants one of fail, continue, skip, not \"contin\"; write continue"},
 		"a word like none":          {`{ a: { task: t, on_error: zzz } }`, "`on_error` wants one of fail, continue, skip, not \"zzz\"; write fail or continue or skip"},
 		"attempts beside delays":    {`{ a: { task: t, retry: { attempts: 9, delays: [1s, 2s] } } }`, "`attempts` contradicts `delays`, which has 2 entries; leave it out, or write 3"},
 		"no attempt":                {`{ a: { task: t, retry: 0 } }`, "`retry` is out of range: 0; write a number from 1 to 1000000"},

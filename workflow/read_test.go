@@ -62,7 +62,7 @@ func mustRead(t *testing.T, text string) *workflow.Definition {
 
 func readFile(t *testing.T, file string) *workflow.Definition {
 	t.Helper()
-	data, err := os.ReadFile(file) //nolint:gosec // a file of this package
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

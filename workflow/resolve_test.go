@@ -266,12 +266,12 @@ steps:
 	if l.As != "item" || l.Limit != nil {
 		t.Errorf("e: %+v", l)
 	}
-	names := ""
+	var names []string
 	for _, s := range d.Steps {
-		names += s.Action.Name() + " "
+		names = append(names, s.Action.Name())
 	}
-	if want := "shell task map fail map wait loop end "; names != want {
-		t.Errorf("actions %s, want %s", names, want)
+	if diff := cmp.Diff([]string{"shell", "task", "map", "fail", "map", "wait", "loop", "end"}, names); diff != "" {
+		t.Error(diff)
 	}
 }
 

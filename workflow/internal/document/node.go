@@ -6,6 +6,7 @@ package document
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -168,9 +169,9 @@ func (n *Node) Pointer() string {
 		parts = append(parts, pointerEscapes.Replace(at.name))
 	}
 	var b strings.Builder
-	for i := len(parts) - 1; i >= 0; i-- {
+	for _, part := range slices.Backward(parts) {
 		b.WriteByte('/')
-		b.WriteString(parts[i])
+		b.WriteString(part)
 	}
 	return b.String()
 }

@@ -102,10 +102,10 @@ func shortList(n *Node) bool {
 }
 
 func appendFlow(b []byte, n *Node) []byte {
-	switch {
-	case n.Kind == Text:
+	switch n.Kind {
+	case Text:
 		return appendScalar(b, n.Text)
-	case n.Kind == List:
+	case List:
 		b = append(b, '[')
 		for i, item := range n.Items {
 			if i > 0 {
@@ -114,6 +114,7 @@ func appendFlow(b []byte, n *Node) []byte {
 			b = appendFlow(b, item)
 		}
 		return append(b, ']')
+	case Null, Flag, Number, Object:
 	}
 	return n.json(b)
 }
