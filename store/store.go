@@ -326,6 +326,7 @@ type Timer struct {
 	RunID  string
 	Key    string
 	Due    machine.Time
+	Cause  int64 // the number of the entry that led to it
 }
 
 // Reader looks. What is asked of a run that does not exist, or belongs to another tenant, is ErrNotFound.

@@ -113,7 +113,7 @@ func (e *Engine) SweepOnce(ctx context.Context) (int, error) {
 			continue
 		}
 		x := &fact{token: l.Token, event: machine.Event{
-			Kind: kind, Path: l.Path, Attempt: l.Attempt, Facts: facts{Worker: l.Owner, StartedAt: l.ClaimedAt}.encode(),
+			Kind: kind, Path: l.Path, Attempt: l.Attempt, Cause: l.Cause, Facts: facts{Worker: l.Owner, StartedAt: l.ClaimedAt}.encode(),
 		}}
 		if kind == machine.TaskLost && !l.Dead {
 			x.lease = l.LeaseUntil
@@ -166,7 +166,7 @@ func (e *Engine) FireOnce(ctx context.Context) (int, error) {
 	e.nextDue = next
 	n := 0
 	for _, t := range due {
-		x := &fact{due: t.Due, event: machine.Event{Kind: machine.TimerFired, Path: t.Key}}
+		x := &fact{due: t.Due, event: machine.Event{Kind: machine.TimerFired, Path: t.Key, Cause: t.Cause}}
 		if e.addOnce(e.flight(t.Tenant, t.RunID), x) {
 			n++
 		}

@@ -79,11 +79,11 @@ func (s *Store) Due(ctx context.Context, limit int) ([]store.Timer, machine.Time
 	var next machine.Time
 	var out []store.Timer
 	for _, r := range s.live {
-		for key, due := range r.timers {
-			if due <= now {
-				out = append(out, store.Timer{Tenant: r.Tenant, RunID: r.ID, Key: key, Due: due})
-			} else if next == 0 || due < next {
-				next = due
+		for _, t := range r.timers {
+			if t.Due <= now {
+				out = append(out, t)
+			} else if next == 0 || t.Due < next {
+				next = t.Due
 			}
 		}
 	}

@@ -66,7 +66,7 @@ type run struct {
 	entries        []store.Entry
 	values         map[machine.Ref]json.RawMessage
 	tasks          map[string]*task
-	timers         map[string]machine.Time
+	timers         map[string]store.Timer
 	inbox          []store.Message
 	told           map[string]bool // ids of messages, delivered or not
 }

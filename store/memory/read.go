@@ -101,7 +101,7 @@ func (s *Store) Timers(ctx context.Context, tenant, runID string) ([]store.Timer
 	}
 	var out []store.Timer
 	for _, key := range slices.Sorted(maps.Keys(r.timers)) {
-		out = append(out, store.Timer{Tenant: r.Tenant, RunID: r.ID, Key: key, Due: r.timers[key]})
+		out = append(out, r.timers[key])
 	}
 	return out, nil
 }

@@ -73,7 +73,7 @@ func newRun(h machine.Header) *run {
 		docs:   map[string][]byte{},
 		values: map[machine.Ref]json.RawMessage{},
 		tasks:  map[string]*task{},
-		timers: map[string]machine.Time{},
+		timers: map[string]store.Timer{},
 		told:   map[string]bool{},
 	}
 }
@@ -223,7 +223,7 @@ func (s *Store) effect(r *run, effect machine.Effect, cause int64, at, now machi
 			r.drop(t)
 		}
 	case machine.SetTimer:
-		r.timers[e.Key] = e.Due
+		r.timers[e.Key] = store.Timer{Tenant: r.Tenant, RunID: r.ID, Key: e.Key, Due: e.Due, Cause: cause}
 	case machine.CancelTimer:
 		delete(r.timers, e.Key)
 	case machine.PutValue:

@@ -17,7 +17,8 @@ const (
 	saveSQL    = "insert into scopes values (?, ?, ?) on conflict (run, path) do update set doc = excluded.doc"
 	startSQL   = `insert into tasks (run, path, lane, rank, state, due, priority, attempt, cause, lease_ms, ready_at, token,
 		owner, lease_until, claimed_at, refs, env) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	timerSQL  = "insert into timers values (?, ?, ?, ?) on conflict (run, key) do update set due = excluded.due"
+	timerSQL  = `insert into timers values (?, ?, ?, ?, ?)
+		on conflict (run, key) do update set due = excluded.due, cause = excluded.cause`
 	letterSQL = "insert into dead_letters (tenant, run, kind, path, error, created_at) values (?, ?, ?, ?, ?, ?)"
 )
 
@@ -49,7 +50,7 @@ func (w *settling) carryOut(m *member) ([]store.Claimed, error) {
 		if e, ok := effect.(machine.StartTask); ok {
 			handed, err = w.start(m, i, &e, handed)
 		} else {
-			err = w.effect(m, effect)
+			err = w.effect(m, i, effect)
 		}
 		if err != nil {
 			return nil, err
@@ -95,12 +96,12 @@ func (w *settling) record(m *member, e *store.Entry) error {
 	return err
 }
 
-func (w *settling) effect(m *member, effect machine.Effect) error {
+func (w *settling) effect(m *member, i int, effect machine.Effect) error {
 	switch e := effect.(type) {
 	case machine.StopTask:
 		return w.stop(m, e.Path)
 	case machine.SetTimer:
-		_, err := w.c.exec(timerSQL, m.id, e.Key, m.Run.Tenant, e.Due)
+		_, err := w.c.exec(timerSQL, m.id, e.Key, m.Run.Tenant, e.Due, m.cause(i))
 		return err
 	case machine.CancelTimer:
 		return w.cancelTimer(m, e.Key)

@@ -89,7 +89,7 @@ func (s *Store) Inbox(ctx context.Context, limit int) (out []store.Message, err 
 
 const (
 	// A range of the due index of timers, earliest first: no sort.
-	dueSQL  = "select run, key, tenant, due from timers where due <= ? order by due, run, key limit ?"
+	dueSQL  = "select run, key, tenant, due, cause from timers where due <= ? order by due, run, key limit ?"
 	nextSQL = "select due from timers where due > ? order by due limit 1"
 )
 
@@ -114,5 +114,7 @@ func (s *Store) Due(ctx context.Context, limit int) (out []store.Timer, next mac
 }
 
 func timerAt(r *row) store.Timer {
-	return store.Timer{RunID: idAt(r, 0).String(), Key: r.ColumnText(1), Tenant: r.ColumnText(2), Due: timeAt(r, 3)}
+	return store.Timer{
+		RunID: idAt(r, 0).String(), Key: r.ColumnText(1), Tenant: r.ColumnText(2), Due: timeAt(r, 3), Cause: r.ColumnInt64(4),
+	}
 }

@@ -107,7 +107,7 @@ func (s *Store) Tasks(ctx context.Context, tenant, runID string, paths []string)
 // Timers is [store.Reader.Timers].
 func (s *Store) Timers(ctx context.Context, tenant, runID string) (out []store.Timer, err error) {
 	err = s.readRun(ctx, "timers", tenant, runID, func(c *conn, run id) error {
-		return c.each("select run, key, tenant, due from timers where run = ? order by key", func(r *row) error {
+		return c.each("select run, key, tenant, due, cause from timers where run = ? order by key", func(r *row) error {
 			out = append(out, timerAt(r))
 			return nil
 		}, run)

@@ -65,12 +65,12 @@ func effectStop(f *fixture) {
 func effectTimer(f *fixture) {
 	now := f.now()
 	r := f.begin(machine.SetTimer{Key: "b", Due: now.Add(time.Hour)}, machine.SetTimer{Key: "a", Due: now.Add(2 * time.Hour)})
-	row := func(key string, due machine.Time) store.Timer {
-		return store.Timer{Tenant: tenant, RunID: r.ID, Key: key, Due: due}
+	row := func(key string, due machine.Time, cause int64) store.Timer {
+		return store.Timer{Tenant: tenant, RunID: r.ID, Key: key, Due: due, Cause: cause}
 	}
-	f.equal("set", f.timers(r), []store.Timer{row("a", now.Add(2*time.Hour)), row("b", now.Add(time.Hour))})
+	f.equal("set", f.timers(r), []store.Timer{row("a", now.Add(2*time.Hour), 1), row("b", now.Add(time.Hour), 1)})
 	f.advance(r, machine.SetTimer{Key: "b", Due: now.Add(3 * time.Hour)}, machine.CancelTimer{Key: "a"}, machine.CancelTimer{Key: "none"})
-	f.equal("moved", f.timers(r), []store.Timer{row("b", now.Add(3*time.Hour))})
+	f.equal("moved", f.timers(r), []store.Timer{row("b", now.Add(3*time.Hour), 2)})
 }
 
 func effectTimerFired(f *fixture) {
@@ -79,7 +79,7 @@ func effectTimerFired(f *fixture) {
 	st := f.next(r, machine.SetTimer{Key: "a", Due: now.Add(time.Hour)})
 	st.Timers = []string{"a", "b", "none"}
 	f.win(r, st)
-	f.equal("timers", f.timers(r), []store.Timer{{Tenant: tenant, RunID: r.ID, Key: "a", Due: now.Add(time.Hour)}})
+	f.equal("timers", f.timers(r), []store.Timer{{Tenant: tenant, RunID: r.ID, Key: "a", Due: now.Add(time.Hour), Cause: 2}})
 }
 
 func effectPut(f *fixture) {
@@ -171,7 +171,7 @@ func effectOrder(f *fixture) {
 	rows := f.tasks(r)
 	f.equal("tasks", f.taskPaths(r), []string{"a", "old"})
 	f.equal("priorities", []int{rows[0].Priority, rows[1].Priority}, []int{5, 7})
-	f.equal("timers", f.timers(r), []store.Timer{{Tenant: tenant, RunID: r.ID, Key: "u", Due: at}})
+	f.equal("timers", f.timers(r), []store.Timer{{Tenant: tenant, RunID: r.ID, Key: "u", Due: at, Cause: 2}})
 }
 
 func hand(token int64, limit int, handlers ...string) store.HandOver {

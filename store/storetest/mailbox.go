@@ -175,7 +175,7 @@ func dueNever(f *fixture) {
 	f.Advance(time.Microsecond)
 	timers, next, err := f.s.Due(f.ctx, 9)
 	f.must(err)
-	f.equal("due", timers, []store.Timer{{Tenant: tenant, RunID: r.ID, Key: "a", Due: at}})
+	f.equal("due", timers, []store.Timer{{Tenant: tenant, RunID: r.ID, Key: "a", Due: at, Cause: 1}})
 	f.equal("none next", next, machine.Time(0))
 	keys, _ = f.due(9)
 	f.equal("it stays", keys, []string{"a"})

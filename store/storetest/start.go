@@ -51,7 +51,7 @@ func startKeeps(f *fixture) {
 	f.equal("run", state.Run, r)
 	f.equal("journal", f.journal(kept), st.Entries)
 	f.equal("tasks", f.taskPaths(kept), []string{"a"})
-	f.equal("timers", f.timers(kept), []store.Timer{{Tenant: tenant, RunID: r.ID, Key: "t", Due: r.At.Add(time.Hour)}})
+	f.equal("timers", f.timers(kept), []store.Timer{{Tenant: tenant, RunID: r.ID, Key: "t", Due: r.At.Add(time.Hour), Cause: 1}})
 }
 
 // R4

@@ -129,6 +129,7 @@ create table timers (
   key    text    not null,
   tenant text    not null,
   due    integer not null,
+  cause  integer not null,
   primary key (run, key)
 ) without rowid;
 
