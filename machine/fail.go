@@ -53,7 +53,7 @@ func (t *turn) catch(p *place, s *workflow.Step, e *Error) (bool, *Error) {
 	live := sc.Live[s.Index]
 	for i := range s.Catch {
 		c := &s.Catch[i]
-		if !covers(c.Only, c.Except, e.Code) {
+		if !covers(c.Only, c.Except, e) {
 			continue
 		}
 		data := t.errorData(t.path(p, s), e)

@@ -75,7 +75,10 @@ func (t *turn) nextPass(p *place, s *workflow.Step, a *workflow.Loop) {
 		}
 	}
 	if n > box.Limit {
-		t.loopFailed(p, s, &Error{Code: CodeLoopLimit, Final: true, Message: fmt.Sprintf("more than %d passes", box.Limit)})
+		e := &Error{Code: CodeLoopLimit, Message: fmt.Sprintf("more than %d passes", box.Limit)}
+		e.Final = a.Limit == nil // a limit that somebody wrote may be caught
+		e.Permanent = true
+		t.loopFailed(p, s, e)
 		return
 	}
 	box.Next, box.Open = n, 1

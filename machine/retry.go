@@ -45,7 +45,7 @@ func (t *turn) retry(s *workflow.Step, l *Live, path string, e *Error) (due Time
 // match finds the policy that covers an error: the first of the step's own, else the default one for what is plainly passing.
 func match(s *workflow.Step, e *Error) (int, workflow.RetryPolicy, bool) {
 	for i := range s.Retry {
-		if covers(s.Retry[i].Only, s.Retry[i].Except, e.Code) {
+		if covers(s.Retry[i].Only, s.Retry[i].Except, e) {
 			return i, s.Retry[i], true
 		}
 	}
@@ -55,11 +55,19 @@ func match(s *workflow.Step, e *Error) (int, workflow.RetryPolicy, bool) {
 	return 0, workflow.RetryPolicy{}, false
 }
 
-func covers(only, except []string, code string) bool {
-	if len(only) > 0 && !slices.Contains(only, code) {
-		return false
+// covers says whether only and except let an error through. They name codes, classes of HTTP statuses (http_4xx, http_5xx),
+// or `passing`: what the default policy tries again.
+func covers(only, except []string, e *Error) bool {
+	named := func(code string) bool {
+		switch code {
+		case "http_4xx", "http_5xx":
+			return len(e.Code) == len(code) && e.Code[:len("http_4")] == code[:len("http_4")]
+		case "passing":
+			return e.Passing || passing(e.Code)
+		}
+		return code == e.Code
 	}
-	return !slices.Contains(except, code)
+	return (len(only) == 0 || slices.ContainsFunc(only, named)) && !slices.ContainsFunc(except, named)
 }
 
 // passing lists the codes that are plainly passing (FORMAT 5).

@@ -352,3 +352,15 @@ func TestTimesAndStatuses(t *testing.T) {
 		t.Errorf("%d bytes", len(got))
 	}
 }
+
+// F7
+func TestALoopLimitThatNobodyWroteIsFinal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(read(t, "steps:\n  l: { loop: { until: \"false\", do: { set: { x: 1 } } }, catch: { next: c } }\n  c: { task: h }\n"))
+	w.quick = true
+	w.tell(Event{Kind: RunStarted, Payload: json.RawMessage("1")})
+	w.finish()
+	if e := w.load("", true).Root.Run.Error; w.status != Failed || e == nil || e.Code != CodeLoopLimit || !e.Final {
+		t.Errorf("%s: %v", w.status, e)
+	}
+}
