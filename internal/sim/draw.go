@@ -106,7 +106,7 @@ func (d *drawer) task(s *step) {
 func (d *drawer) composite(s *step, depth int) {
 	s.action = pick(d, "steps", "parallel", "parallel", "map", "map", "loop", "switch")
 	s.attempts = pick(d, 0, 0, 0, 2, 3)
-	if !d.tame && d.one(6) && s.action != "switch" {
+	if !d.tame && d.one(4) && s.action != "switch" {
 		s.extra = append(s.extra, "timeout: "+pick(d, "3s", "20s", "2m"))
 	}
 	switch s.action {
@@ -122,10 +122,10 @@ func (d *drawer) composite(s *step, depth int) {
 		d.needs(s, len(s.inner))
 	case "map":
 		s.inner = []*body{d.inner(depth)}
-		s.items = d.IntN(5)
+		s.items = d.IntN(6)
 		s.limit = pick(d, 0, 0, 1, 2)
-		if d.needs(s, s.items); s.need == 0 && d.one(3) {
-			s.tolerate = d.IntN(3)
+		if d.needs(s, s.items); s.need == 0 && d.one(2) {
+			s.tolerate = pick(d, 0, 1, 1, 2)
 		}
 	case "loop":
 		d.loop(s)

@@ -12,7 +12,7 @@ import (
 // Mutants are the faults that can be planted in the store, each to be found within some hundred seeds.
 func Mutants() []string {
 	return []string{
-		"guards ignored", "timer early", "timer kept", "retry early", "payloads swapped", "message kept", "lease ignored", "stop unmarked",
+		"version ignored", "guards ignored", "timer early", "timer kept", "retry early", "payloads swapped", "message kept", "lease ignored", "stop unmarked",
 	}
 }
 
@@ -36,6 +36,8 @@ func (m *mutant) Settle(ctx context.Context, all []store.Settlement) ([]store.Se
 	bad := make([]store.Settlement, len(all))
 	for i, s := range all {
 		switch m.name {
+		case "version ignored":
+			s = m.fresh(ctx, s)
 		case "guards ignored":
 			s.Guards = m.open(ctx, s)
 		case "timer kept":
@@ -49,6 +51,23 @@ func (m *mutant) Settle(ctx context.Context, all []store.Settlement) ([]store.Se
 		bad[i] = s
 	}
 	return m.Store.Settle(ctx, bad)
+}
+
+// fresh makes a settlement of an old state look like one of the newest.
+func (m *mutant) fresh(ctx context.Context, s store.Settlement) store.Settlement {
+	now, err := m.memory.State(ctx, s.Run.Tenant, s.Run.ID, nil, nil)
+	if err != nil || now.Version == s.From {
+		return s
+	}
+	behind := now.Run.Seq + int64(len(s.Entries)) - s.Run.Seq
+	run := *s.Run
+	run.Seq += behind
+	s.Run, s.From = &run, now.Version
+	s.Entries = append([]store.Entry(nil), s.Entries...)
+	for i := range s.Entries {
+		s.Entries[i].Seq += behind
+	}
+	return s
 }
 
 // open gives guards that let everything pass.

@@ -1,49 +1,126 @@
 package sim_test
 
 import (
+	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/millrace-go/millrace/internal/sim"
 )
 
-func number(t *testing.T, name string, byDefault int) int {
+// ciSeeds is how many seeds the tests run when nobody says otherwise; with the race detector, which there is nothing for on
+// one goroutine, a tenth.
+const ciSeeds = 500
+
+func setting(t *testing.T, name string, byDefault int) int {
 	t.Helper()
 	text := os.Getenv(name)
 	if text == "" {
 		return byDefault
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || n < 0 {
+		t.Fatalf("%s is %q; expected a number", name, text)
 	}
 	return n
 }
 
-func TestFirst(t *testing.T) {
-	from, n := number(t, "MILLRACE_SIM_FROM", 1), number(t, "MILLRACE_SIM_SEEDS", 20)
-	judged, runs, steps, bad := 0, 0, 0, 0
-	marks := map[string]int{}
-	for seed := from; seed < from+n; seed++ {
-		r := sim.Run(t.Context(), uint64(seed), sim.Options{})
-		judged += r.Judged
-		runs += r.Runs
-		steps += r.Steps
-		for k, v := range r.Marks {
-			marks[k] += v
+// tally gathers what the seeds came to.
+type tally struct {
+	mu           sync.Mutex
+	marks        map[string]int // seeds that reached a situation
+	runs, judged int
+}
+
+func (c *tally) add(r sim.Report) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range r.Marks {
+		c.marks[name]++
+	}
+	c.runs += r.Runs
+	c.judged += r.Judged
+}
+
+// A1, A2, A3, A6, A7, A11, F1, F2, F5, F13, O1: whatever befalls engines, store and workers, the invariants hold after every
+// step, every run ends, its journal replays to what is stored, and it ends as the oracle says. MILLRACE_SIM_SEEDS and
+// MILLRACE_SIM_FROM choose the seeds.
+func TestSeedsHoldTheInvariants(t *testing.T) {
+	t.Parallel()
+	all := ciSeeds
+	if raced || testing.Short() {
+		all = ciSeeds / 10
+	}
+	n, from := setting(t, "MILLRACE_SIM_SEEDS", all), setting(t, "MILLRACE_SIM_FROM", 0)
+	sum := &tally{marks: map[string]int{}}
+	t.Run("seeds", func(t *testing.T) {
+		const shards = 20
+		for shard := range shards {
+			t.Run(strconv.Itoa(shard), func(t *testing.T) {
+				t.Parallel()
+				for seed := from + shard; seed < from+n; seed += shards {
+					r := sim.Run(t.Context(), uint64(seed), sim.Options{})
+					sum.add(r)
+					if len(r.Faults) > 0 {
+						t.Errorf("seed %d: go test ./internal/sim -run Seeds, with MILLRACE_SIM_FROM=%d MILLRACE_SIM_SEEDS=1\n%s", seed, seed, r)
+						return
+					}
+				}
+			})
 		}
-		if len(r.Faults) > 0 {
-			for _, f := range r.Faults[:min(2, len(r.Faults))] {
-				t.Errorf("SEED %d: %.600s", seed, f)
-			}
-			if bad++; bad == 1 {
-				t.Log(r.String())
-			}
-			if bad > 8 {
-				break
-			}
+	})
+	t.Logf("%d runs, of which the oracle judged %d", sum.runs, sum.judged)
+	if sum.judged < sum.runs/2 {
+		t.Errorf("the oracle is silent too often: it judged %d of %d runs", sum.judged, sum.runs)
+	}
+	if n < ciSeeds {
+		return
+	}
+	for _, name := range sim.Situations() {
+		if sum.marks[name] == 0 {
+			t.Errorf("no seed reached: %s", name)
 		}
 	}
-	t.Logf("%d runs, %d judged, %d steps, %v", runs, judged, steps, marks)
+	for _, name := range slices.Sorted(maps.Keys(sum.marks)) {
+		t.Logf("%4d seeds reached: %s", sum.marks[name], name)
+		if !slices.Contains(sim.Situations(), name) {
+			t.Errorf("not listed among the situations: %s", name)
+		}
+	}
+}
+
+// F12
+func TestEqualSeedsGiveEqualTraces(t *testing.T) {
+	t.Parallel()
+	hashes := map[string]uint64{}
+	for seed := range uint64(12) {
+		a, b := sim.Run(t.Context(), seed, sim.Options{}), sim.Run(t.Context(), seed, sim.Options{})
+		if a.Hash != b.Hash || a.Steps != b.Steps || fmt.Sprint(a.Marks) != fmt.Sprint(b.Marks) {
+			t.Errorf("seed %d: two executions differ", seed)
+		}
+		if other, taken := hashes[a.Hash]; taken {
+			t.Errorf("seeds %d and %d give the same trace", other, seed)
+		}
+		hashes[a.Hash] = seed
+	}
+}
+
+func TestEveryPlantedFaultOfTheStoreIsFound(t *testing.T) {
+	t.Parallel()
+	for _, name := range sim.Mutants() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(300) {
+				if r := sim.Run(t.Context(), seed, sim.Options{Mutant: name}); len(r.Faults) > 0 {
+					t.Logf("seed %d: %.200s", seed, r.Faults[0])
+					return
+				}
+			}
+			t.Error("300 seeds do not find it")
+		})
+	}
 }

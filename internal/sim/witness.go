@@ -202,6 +202,7 @@ func (t *witness) won(r *run, s *store.Settlement, before map[string]store.Live)
 		w.mark("several outcomes in one settlement")
 	}
 	t.unheld(r, s)
+	t.delivered(r, s)
 	t.effects(r, s, before)
 }
 
@@ -226,11 +227,7 @@ func (t *witness) outcome(r *run, s *store.Settlement, e *store.Entry, row store
 	switch e.Kind {
 	case machine.TaskLost:
 		w.mark("an attempt was lost")
-		switch {
-		case row.LeaseUntil < w.now() || w.dead(h.owner):
-		case t.expired[h.attempt]:
-			w.mark("a lease was prolonged while its loss was settled")
-		default:
+		if row.LeaseUntil >= w.now() && !w.dead(h.owner) && !t.expired[h.attempt] {
 			w.fault("%s was declared lost at %s; its lease holds until %s", e.Path, w.now().Std(), row.LeaseUntil.Std())
 		}
 		if row.Stop {
@@ -260,6 +257,19 @@ func (t *witness) unheld(r *run, s *store.Settlement) {
 	for _, g := range s.Guards {
 		if h, ok := r.held[g.Path]; ok && g.Remove {
 			t.world.fault("a settlement took %s away from %s, which holds attempt %d", g.Path, h.owner, h.number)
+		}
+	}
+}
+
+// delivered checks that what a settlement delivered waits no more.
+func (t *witness) delivered(r *run, s *store.Settlement) {
+	if len(s.Inbox) == 0 {
+		return
+	}
+	waiting, _ := t.world.memory.Inbox(t.world.ctx, forever) // no fault is planned here
+	for i := range waiting {
+		if slices.Contains(s.Inbox, waiting[i].Seq) {
+			t.world.fault("%s: message %s was delivered and waits still", r.header.ID, waiting[i].ID)
 		}
 	}
 }
