@@ -165,3 +165,18 @@ func TestInputErrorsListTheirProblems(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestInputsAreCheckedConcurrently(t *testing.T) {
+	t.Parallel()
+	d := withInput(t, `{ properties: { a: { default: {}, properties: { b: { default: 1 } } } } }`)
+	for range 4 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			for range 20 {
+				if got, err := d.ValidateInput(nil); err != nil || string(got) != `{"a":{"b":1}}` {
+					t.Errorf("got %s, %v", got, err)
+				}
+			}
+		})
+	}
+}
