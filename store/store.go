@@ -346,6 +346,26 @@ type Reader interface {
 	Runs(ctx context.Context, f Filter) ([]RunRow, error)
 	// Letters lists dead letters of a tenant, newest first, at most limit (0: 100); runID, if not empty, narrows to one run.
 	Letters(ctx context.Context, tenant, runID string, limit int) ([]Letter, error)
+	// Queues counts a tenant's live tasks lane by lane, ordered by queue, handler and workflow, in one query; a lane without a
+	// live task is left out.
+	Queues(ctx context.Context, tenant string) ([]Depth, error)
+	// Processes lists the rows of processes by owner. One that died without Retire stays until its loss was noticed.
+	Processes(ctx context.Context) ([]ProcessRow, error)
+}
+
+// Depth is how many live tasks lie in a lane.
+type Depth struct {
+	Lane
+	Ready   int
+	Delayed int
+	Leased  int
+	Oldest  machine.Time // the earliest Task.ReadyAt of those that are Ready; zero: none is
+}
+
+// ProcessRow is a process as it last said that it lives.
+type ProcessRow struct {
+	Process
+	BeatAt machine.Time
 }
 
 // Filter selects runs of a tenant. Other zero fields select everything.
@@ -355,6 +375,8 @@ type Filter struct {
 	Key      string
 	Status   []machine.Status
 	IDSuffix string       // ending of the id as text, hyphens left out
+	FailedAt string       // the step of the run's error
+	Code     string       // the code of the run's error
 	Since    machine.Time // created then or later
 	Until    machine.Time // created before
 	Before   string       // keyset: only ids before this one

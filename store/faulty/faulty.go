@@ -233,6 +233,16 @@ func (s *Store) Letters(ctx context.Context, tenant, runID string, limit int) ([
 	return answer(ctx, s, "Letters", func() ([]store.Letter, error) { return s.inner.Letters(ctx, tenant, runID, limit) })
 }
 
+// Queues is that of the store underneath, under the plan.
+func (s *Store) Queues(ctx context.Context, tenant string) ([]store.Depth, error) {
+	return answer(ctx, s, "Queues", func() ([]store.Depth, error) { return s.inner.Queues(ctx, tenant) })
+}
+
+// Processes is that of the store underneath, under the plan.
+func (s *Store) Processes(ctx context.Context) ([]store.ProcessRow, error) {
+	return answer(ctx, s, "Processes", func() ([]store.ProcessRow, error) { return s.inner.Processes(ctx) })
+}
+
 // Clock is that of the store underneath, under the plan.
 func (s *Store) Clock(ctx context.Context) (machine.Time, error) {
 	return answer(ctx, s, "Clock", func() (machine.Time, error) { return s.inner.Clock(ctx) })

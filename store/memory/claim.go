@@ -179,21 +179,24 @@ func (s *Store) Renew(ctx context.Context, held []store.Held, lease time.Duratio
 	return out, nil
 }
 
-// Beat is [store.Worker.Beat]. Nothing reads processes yet.
-func (s *Store) Beat(ctx context.Context, _ store.Process) error {
+// Beat is [store.Worker.Beat].
+func (s *Store) Beat(ctx context.Context, p store.Process) error {
 	if err := s.enter(ctx, "beat"); err != nil {
 		return err
 	}
 	defer s.leave()
+	p.Serves = slices.Clone(p.Serves)
+	s.processes[p.Owner] = store.ProcessRow{Process: p, BeatAt: s.clock()}
 	return nil
 }
 
 // Retire is [store.Worker.Retire].
-func (s *Store) Retire(ctx context.Context, _ string) error {
+func (s *Store) Retire(ctx context.Context, owner string) error {
 	if err := s.enter(ctx, "retire"); err != nil {
 		return err
 	}
 	defer s.leave()
+	delete(s.processes, owner)
 	return nil
 }
 

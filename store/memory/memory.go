@@ -34,6 +34,7 @@ type Store struct {
 	letters   []letter
 	messages  int64 // the last Seq given
 	dead      map[string]bool
+	processes map[string]store.ProcessRow
 	watchers  map[chan struct{}]struct{}
 }
 
@@ -96,6 +97,7 @@ func New(clock func() machine.Time) *Store {
 		keys:      map[keyed]key{},
 		laneOf:    map[store.Lane]*lane{},
 		dead:      map[string]bool{},
+		processes: map[string]store.ProcessRow{},
 		watchers:  map[chan struct{}]struct{}{},
 	}
 }

@@ -150,6 +150,8 @@ func (r *run) selected(f store.Filter) bool {
 		(f.Key == "" || f.Key == r.Key) &&
 		(len(f.Status) == 0 || slices.Contains(f.Status, r.status)) &&
 		strings.HasSuffix(plain.Replace(r.ID), plain.Replace(f.IDSuffix)) &&
+		(f.FailedAt == "" || r.err != nil && decodeError(r.err).Step == f.FailedAt) &&
+		(f.Code == "" || r.err != nil && decodeError(r.err).Code == f.Code) &&
 		(f.Since == 0 || r.CreatedAt >= f.Since) &&
 		(f.Until == 0 || r.CreatedAt < f.Until) &&
 		(f.Before == "" || r.ID < f.Before)
@@ -167,6 +169,61 @@ func (s *Store) Letters(ctx context.Context, tenant, runID string, limit int) ([
 			l.Error = decodeError(l.err)
 			out = append(out, l.Letter)
 		}
+	}
+	return out, nil
+}
+
+// Queues is [store.Reader.Queues].
+func (s *Store) Queues(ctx context.Context, tenant string) ([]store.Depth, error) {
+	if err := s.enter(ctx, "queues"); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	depths := map[int64]*store.Depth{}
+	for _, r := range s.live {
+		for _, t := range r.tasks {
+			if t.lane.Tenant != tenant {
+				continue
+			}
+			d := depths[t.lane.ID]
+			if d == nil {
+				d = &store.Depth{Lane: t.lane.Lane}
+				depths[t.lane.ID] = d
+			}
+			switch t.State {
+			case store.Ready:
+				d.Ready++
+				if d.Oldest == 0 || t.ReadyAt < d.Oldest {
+					d.Oldest = t.ReadyAt
+				}
+			case store.Delayed:
+				d.Delayed++
+			case store.Leased:
+				d.Leased++
+			}
+		}
+	}
+	out := make([]store.Depth, 0, len(depths))
+	for _, d := range depths {
+		out = append(out, *d)
+	}
+	slices.SortFunc(out, func(a, b store.Depth) int {
+		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Handler, b.Handler), cmp.Compare(a.Workflow, b.Workflow))
+	})
+	return out, nil
+}
+
+// Processes is [store.Reader.Processes].
+func (s *Store) Processes(ctx context.Context) ([]store.ProcessRow, error) {
+	if err := s.enter(ctx, "processes"); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	out := make([]store.ProcessRow, 0, len(s.processes))
+	for _, owner := range slices.Sorted(maps.Keys(s.processes)) {
+		p := s.processes[owner]
+		p.Serves = slices.Clone(p.Serves)
+		out = append(out, p)
 	}
 	return out, nil
 }

@@ -56,6 +56,12 @@ func runsQuery(f *store.Filter) (string, []any) {
 	if suffix := strings.ReplaceAll(f.IDSuffix, "-", ""); suffix != "" {
 		and("substr(lower(hex(id)), ?) = ?", -len(suffix), suffix)
 	}
+	if f.FailedAt != "" {
+		and("error ->> '$.step' = ?", f.FailedAt)
+	}
+	if f.Code != "" {
+		and("error ->> '$.code' = ?", f.Code)
+	}
 	if f.Since != 0 {
 		and("created_at >= ?", f.Since)
 	}

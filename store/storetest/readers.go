@@ -183,9 +183,35 @@ func readFilters(f *fixture) {
 		f.must(err)
 		f.equal(test.name, rowIDs(got), test.want)
 	}
+	f.readFailures()
 	got, err := f.s.Runs(f.ctx, store.Filter{Tenant: tenant, Workflow: "other"})
 	f.must(err)
 	f.equal("row", got, []store.RunRow{{Header: b.Header, Status: b.Status, Seq: 1, StartedAt: b.StartedAt}})
+}
+
+// readFailures filters by the error of runs that have failed.
+func (f *fixture) readFailures() {
+	f.Helper()
+	failed := func(step, code string) string {
+		r := f.begin()
+		st := f.next(r, machine.EndRun{Status: machine.Failed, Error: &machine.Error{Code: code, Step: step}})
+		st.Run.Status, st.Run.FinishedAt = machine.Failed, st.At
+		f.win(r, st)
+		return r.ID
+	}
+	one, two := failed("pay", "declined"), failed("ship", "declined")
+	for _, test := range []struct {
+		filter store.Filter
+		want   []string
+	}{
+		{store.Filter{Tenant: tenant, Code: "declined"}, []string{two, one}},
+		{store.Filter{Tenant: tenant, FailedAt: "pay"}, []string{one}},
+		{store.Filter{Tenant: tenant, FailedAt: "pay", Code: "other"}, nil},
+	} {
+		got, err := f.s.Runs(f.ctx, test.filter)
+		f.must(err)
+		f.equal("of an error", rowIDs(got), test.want)
+	}
 }
 
 func readLetters(f *fixture) {

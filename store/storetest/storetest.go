@@ -57,6 +57,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Leases", leaseTrials},
 		{"Mailbox", mailboxTrials},
 		{"Readers", readerTrials},
+		{"Queues", queueTrials},
 		{"Tenants", tenantTrials},
 		{"Handles", handleTrials},
 	}
