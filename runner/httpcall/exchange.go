@@ -29,7 +29,7 @@ func (x *exchange) run(ctx context.Context) Result {
 	seen := map[string]bool{}
 	for hops := 0; ; hops++ {
 		seen[r.url.String()] = true
-		resp, err := x.send(ctx, r)
+		resp, err := x.send(ctx, r) //nolint:bodyclose // succeeded, failed and aside close it
 		if err != nil {
 			return x.unanswered(ctx, r, err)
 		}

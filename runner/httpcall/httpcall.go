@@ -63,7 +63,7 @@ type Config struct {
 	UserAgent    string            // default "millrace"
 	Roots        *x509.CertPool    // who may vouch for a server; nil: those of the system
 	Certificates []tls.Certificate // shown to servers that ask for one; nil: none
-	// Proxy is asked for every connection; nil: none, whatever the environment says.
+	// Proxy is what every connection goes through; nil: none, whatever the environment says.
 	Proxy *url.URL
 	// Dial opens connections; nil: a net.Dialer. It owes a connection or an error soon after its context has ended.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)

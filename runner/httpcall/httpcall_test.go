@@ -114,14 +114,13 @@ func wantFailure(t *testing.T, r Result, code string, words ...string) *Failure 
 // wantKind compares how a failure is to be treated.
 func wantKind(t *testing.T, f *Failure, kind string) {
 	t.Helper()
-	got := ""
-	for name, is := range map[string]bool{"passing": f.Passing, "permanent": f.Permanent, "final": f.Final} {
-		if is {
-			got += name
-		}
+	got := map[string]bool{"passing": f.Passing, "permanent": f.Permanent, "final": f.Final}
+	want := map[string]bool{"passing": false, "permanent": false, "final": false}
+	if kind != "" {
+		want[kind] = true
 	}
-	if got != kind {
-		t.Errorf("%s is %q, want %q", f.Code, got, kind)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s is to be treated otherwise:\n%s", f.Code, diff)
 	}
 }
 

@@ -356,6 +356,7 @@ func TestNoCallGetsTheRestOfAnothersAnswer(t *testing.T) {
 		"after a body":             {"GET", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright", `"right"`},
 		"after chunks":             {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nright\r\n0\r\n\r\n", `"right"`},
 		"after none":               {"GET", "HTTP/1.1 204 No Content\r\n\r\n", `null`},
+		"after a POST":             {"POST", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright", `"right"`},
 		"after none with a length": {"HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 80\r\n\r\n", `null`},
 	}
 	for name, test := range tests {
@@ -374,6 +375,29 @@ func TestNoCallGetsTheRestOfAnothersAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+func FuzzAnyAnswerIsASoundResult(f *testing.F) {
+	for _, says := range []string{
+		"", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.0 500\r\n\r\n\xff\x00",
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+		"HTTP/1.1 302 Found\r\nLocation: //b?x y\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 429 No\r\nRetry-After: 5\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\n\x78\x9c\x4b\x04\x00", "HTTP/1.1 101 X\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+	} {
+		f.Add([]byte(says), false)
+		f.Add([]byte(says), true)
+	}
+	f.Fuzz(func(t *testing.T, says []byte, full bool) {
+		var serving sync.WaitGroup
+		defer serving.Wait()
+		made := New(memory(&serving, func(s *session) {
+			if s.hears() {
+				s.says(string(says))
+			}
+		}))
+		defer made.Close()
+		wantSound(t, made.Do(t.Context(), Call{URL: "http://a.test/b?" + canary, Full: full}))
+	})
 }
 
 func TestAKeptConnectionIsUsedAgain(t *testing.T) {

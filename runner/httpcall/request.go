@@ -48,7 +48,9 @@ func (c *Caller) newRequest(call Call) (*request, *Failure) {
 		return nil, failure
 	}
 	r.byDefault("User-Agent", c.userAgent)
-	r.byDefault("Accept-Encoding", "gzip")
+	if r.method != http.MethodHead && r.header.Get("Range") == "" { // a part of something packed cannot be unpacked
+		r.byDefault("Accept-Encoding", "gzip")
+	}
 	r.byDefault("Content-Type", contentType)
 	r.byDefault("Traceparent", call.Traceparent)
 	if r.method != http.MethodGet && r.method != http.MethodHead {
