@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/millrace-go/millrace/workflow"
@@ -83,5 +84,30 @@ steps:
 `, failsWith("b", "x"), succeeds("a"), failsWith("b/catch-1", "y"), succeeds("c"))
 	if w.status != Succeeded {
 		t.Errorf("the run is %s", w.status)
+	}
+}
+
+func TestWhatWaitsForTheCatchOfACancelledStepGoesOn(t *testing.T) {
+	t.Parallel()
+	const text = `workflow: t
+steps:
+  a: { task: h }
+  b: { %s, catch: { only: x, next: d } }
+  c: { after: [a, b], join: any, cancel_rest: true, task: h }
+  d: { after: e, task: h }
+  e: { task: h }
+`
+	for name, b := range map[string]string{"task": "task: h", "composite": "map: { over: '[1]', do: { task: h } }", "not reached": "after: late, task: h"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			late := ""
+			if name == "not reached" {
+				late = "  late: { task: h, after: e }\n"
+			}
+			w := runs(t, fmt.Sprintf(text, b)+late, succeeds("a"), succeeds("e"), succeeds("late"), succeeds("c"), succeeds("d"))
+			if w.status != Succeeded {
+				t.Errorf("the run is %s:\n%s", w.status, w.root)
+			}
+		})
 	}
 }

@@ -142,7 +142,8 @@ func (t *turn) stopped(p *place, s *workflow.Step, done bool) {
 		t.checkStill(p)
 		return
 	}
-	t.checkDone(p) // stopped by cancel_rest: what follows has started without it
+	t.propagate(p, s, Data{}) // stopped by cancel_rest: what follows has started without it, but for where a catch leads
+	t.checkDone(p)
 }
 
 // checkStill ends a scope that is being stopped once nothing in it is under way.

@@ -54,6 +54,7 @@ func (t *turn) cancelSuperseded(p *place) {
 		if sc.States[i] == StepPending {
 			t.mark(p, s, StepEnd)
 			delete(sc.Joins, i)
+			t.propagate(p, s, Data{})
 			continue
 		}
 		t.stopStep(p, s)
