@@ -50,7 +50,7 @@ func outcome(r command.Result) engine.Outcome {
 	o.Interrupted = r.Stopped
 	o.Err = &machine.Error{
 		Code: r.Failure.Code, Message: r.Failure.Message, Data: r.Failure.Data,
-		Passing: r.Failure.Passing, Permanent: r.Failure.Permanent,
+		Passing: r.Failure.Passing, Permanent: r.Failure.Permanent, Final: r.Failure.Final,
 	}
 	return o
 }
