@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/millrace-go/millrace/expr"
@@ -25,7 +26,27 @@ type (
 		Stdout Stdout
 		Codes  map[int]string // exit status -> error code
 	}
+
+	// HTTP is a request. At most one of JSON, Form and Body is set.
+	HTTP struct {
+		Method string // upper case; default GET
+		URL    *expr.Template
+		Query  []Pair // in the order written
+		Header []Pair // the only place besides Step.Env where secrets may stand
+		JSON   *expr.Template
+		Form   []Pair
+		Body   *expr.Template
+		Expect []int          // statuses that succeed; empty: 200 to 299
+		Codes  map[int]string // status -> error code
+		Full   bool           // the output is { status, headers, body } and not the body
+	}
 )
+
+// Pair is a name with its value, where the order matters.
+type Pair struct {
+	Name  string
+	Value *expr.Template
+}
 
 // Stdin is what a command reads.
 type Stdin string
@@ -59,11 +80,50 @@ type (
 		Until *expr.Program // RFC 3339 text; in the past: at once
 	}
 
+	// Await waits for events: facts, which are never consumed.
+	Await struct {
+		Mode   AwaitMode
+		Events []AwaitedEvent // AwaitOne: one
+		Within time.Duration  // 0: for ever
+	}
+
+	// Emit tells a run an event, and hands on what it got.
+	Emit struct {
+		Event string
+		Key   *expr.Template // nil: none
+		Data  *expr.Template // nil: none
+		To    *Recipient     // nil: this run
+	}
+
+	// Approve waits for a person's decision.
+	Approve struct {
+		Title  *expr.Template
+		Form   json.RawMessage  // JSON Schema of the decision's data; nil: none is asked for
+		By     []*expr.Template // names of those who may decide; empty: anyone
+		Within time.Duration    // 0: for ever
+		Remind time.Duration    // 0: never
+		Notify *Step            // a worker's step in a single body of its own; nil: nothing runs
+	}
+
+	// Call starts a child run and waits for it. Its input is Step.With.
+	Call struct {
+		Workflow string // by name; "" when File is set
+		File     string // ./file.yaml, relative to the file of this workflow
+		Version  int    // 0: the newest
+		Key      *expr.Template
+		Labels   map[string]*expr.Template
+		Detach   bool // it is not waited for
+	}
+
+	// Savepoint marks what is not to be undone: what led up to it.
+	Savepoint struct{}
+
 	// Fail fails its scope.
 	Fail struct {
-		Code    string         // default "failed"
-		Message *expr.Template // nil: none
-		Data    *expr.Template
+		Code     string         // default "failed"; "" when CodeExpr is set
+		CodeExpr *expr.Template // the code as text with expressions
+		Message  *expr.Template // nil: none
+		Data     *expr.Template
 	}
 
 	// End ends its scope, or the run, with success.
@@ -72,6 +132,29 @@ type (
 		Output *expr.Template // nil: what it got
 	}
 )
+
+// AwaitMode says how many of the events are waited for.
+type AwaitMode string
+
+// How many events are waited for.
+const (
+	AwaitOne AwaitMode = "one" // one event: its data is the output
+	AwaitAll AwaitMode = "all" // the output is an object of data by event
+	AwaitAny AwaitMode = "any"
+)
+
+// AwaitedEvent is an event that is waited for. Without a key, those without a key.
+type AwaitedEvent struct {
+	Event string
+	Key   *expr.Template
+}
+
+// Recipient is the run that an event is told to: one by its id, or the one of a workflow with a key.
+type Recipient struct {
+	Run      *expr.Template
+	Workflow string
+	Key      *expr.Template
+}
 
 // The composites.
 type (
@@ -140,6 +223,24 @@ func (a *Command) Name() string {
 	}
 	return "run"
 }
+
+// Name gives the action's key in a file.
+func (*HTTP) Name() string { return "http" }
+
+// Name gives the action's key in a file.
+func (*Await) Name() string { return "await" }
+
+// Name gives the action's key in a file.
+func (*Emit) Name() string { return "emit" }
+
+// Name gives the action's key in a file.
+func (*Approve) Name() string { return "approve" }
+
+// Name gives the action's key in a file.
+func (*Call) Name() string { return "workflow" }
+
+// Name gives the action's key in a file.
+func (*Savepoint) Name() string { return "savepoint" }
 
 // Name gives the action's key in a file.
 func (*Set) Name() string { return "set" }

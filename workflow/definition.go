@@ -22,20 +22,63 @@ type Definition struct {
 	Version     int // 0: the next free number is taken at registration
 	Title       string
 	Description string
+	Labels      map[string]string
 	Input       json.RawMessage // JSON Schema of the run's input; nil: anything
+	Vars        []Var           // by name
+	Deadline    time.Duration   // how long a run may take; 0: no bound
 	Body        *Body
 	Output      *expr.Template // nil: the output of the last steps
 
-	// Steps are all steps of all bodies in reading order; Step.ID is the index.
+	OnFailure             OnFailure
+	OnCompensationFailure OnCompensationFailure
+	Compensations         []*Compensation // shared ones, in the order written
+	Finally               *Body           // runs when all else of the run is over; nil: nothing does
+
+	// Steps are all steps of all bodies in reading order, those that undo or notify included; Step.ID is the index.
 	Steps []*Step
 	// Bodies are all bodies in reading order; Body.ID is the index.
 	Bodies []*Body
 	// OutputUses are the names that Output reads.
 	OutputUses Uses
 
+	notYet      []Mistake     // see NotYet
 	canonical   []byte        // see Canonical
 	unversioned []byte        // the same without the version
 	schema      *input.Schema // of Input; nil: anything
+}
+
+// Var is a value that the installation may set: `vars.NAME` in expressions.
+type Var struct {
+	Name        string
+	Description string
+	Default     json.RawMessage // nil: a run cannot start without a value
+}
+
+// OnFailure is what becomes of a run whose failure nothing handled.
+type OnFailure string
+
+// What becomes of a failed run.
+const (
+	Compensate OnFailure = "compensate" // the default: what was done is undone
+	Park       OnFailure = "park"       // the step waits for a person
+	FailAtOnce OnFailure = "fail"       // nothing is undone and nobody is asked
+)
+
+// OnCompensationFailure is what becomes of the rest of the plan when a compensation gave up.
+type OnCompensationFailure string
+
+// What becomes of the rest of the plan.
+const (
+	StopUndoing     OnCompensationFailure = "stop" // the default: it waits for a person
+	ContinueUndoing OnCompensationFailure = "continue"
+)
+
+// Compensation is how a step is undone. An inline one belongs to one step and has no name; a shared one stands at the top of
+// the file, and each step that names it points to the same value.
+type Compensation struct {
+	Name string
+	Once bool  // shared: once in a failing scope, for its newest user
+	Step *Step // a worker's step in a single body of its own
 }
 
 // Origin says where a part of a definition was written.
@@ -61,8 +104,8 @@ type Body struct {
 	ID     int
 	Kind   BodyKind
 	Steps  []*Step // in the order written
-	Parent *Step   // the composite that holds it; nil at the root
-	Slot   string  // how Parent names it: a branch's name, "case-1", "catch-1", "" for the only one
+	Parent *Step   // the step that holds it; nil at the root, of `finally` and of a shared compensation
+	Slot   string  // how Parent names it: a branch's name, "case-1", "catch-1", "compensate", "notify", "" for the only one; without Parent "finally" or "compensations/NAME"
 	Origin Origin
 
 	ByKey map[string]int // index in Steps by key
@@ -95,11 +138,18 @@ type Step struct {
 	Catch       []Catch
 	OnError     OnError
 	AtMostOnce  bool
+	Compensate  *Compensation // nil: nothing undoes it
+	Concurrency *Limit
+	Rate        *Limit
+	Heartbeat   time.Duration // how long a deferred task may give no sign of life; 0: forever
 	Env         map[string]*expr.Template
 	Dir         string // inside the workflow's folder; "": the folder itself
 	Meta        json.RawMessage
 	Action      Action
 	Origin      Origin
+
+	// CompensateUnknown says whether a step of which nobody knows if it was done is undone; nil: true.
+	CompensateUnknown *bool
 
 	// Computed when the definition is built.
 
@@ -114,9 +164,17 @@ type Step struct {
 	WhenUses    Uses   // names read by When
 	ActionUses  Uses   // names read by the programs that the machine evaluates for the action
 	NeedUses    Uses
+	LimitUses   Uses    // names read by the keys of Concurrency and Rate, which the machine evaluates
 	Bodies      []*Body // bodies of the action, in order; catch bodies follow
 	IsComposite bool    // the action opens scopes
-	IsTask      bool    // the action is done by a worker: task, run, shell
+	IsTask      bool    // the action is done by a worker: task, run, shell, http
+}
+
+// Limit bounds the tasks of a key over all runs: how many run at once (Concurrency), or how many start in a time (Rate).
+type Limit struct {
+	Key   *expr.Template
+	Limit int
+	Per   time.Duration // Rate only
 }
 
 // EdgeKind is the sort of an edge; there is at most one edge from one step to another.
@@ -209,21 +267,28 @@ type Catch struct {
 
 // Uses are the names that a set of programs reads, resolved: what must be known to evaluate them.
 type Uses struct {
-	Input  bool // input
-	Prev   bool // prev
-	Run    bool // run
-	Task   bool // task
-	Error  bool // error
-	Steps  []StepUse
-	Items  []ItemUse
-	Passes []PassUse
+	Input    bool // input
+	Prev     bool // prev
+	Run      bool // run
+	Task     bool // task
+	Error    bool // error
+	Vars     bool // vars
+	Undone   bool // step, in a compensation: the step being undone
+	Approval bool // approval, in a notification
+	Steps    []StepUse
+	Items    []ItemUse
+	Passes   []PassUse
+	Secrets  []string // the secrets that env and headers name, sorted
 }
 
-// StepUse is a use of steps.KEY: the step at Index of the body Up levels out (0: the body of the step that uses it).
+// StepUse is a use of steps.KEY: the step at Index of the body Up levels out (0: the body of the step that uses it). Around
+// the body of `finally` stands the root's.
 type StepUse struct {
 	Key                           string
 	Up, Index                     int
 	Output, Status, Error, Failed bool
+	// Bare: the output is read into, and neither the program nor a condition on the way to it asks whether it is null.
+	Bare bool
 }
 
 // ItemUse is a use of a name given by `as` (or of its _index): the item of the scope Up levels out (0: the step's own body is

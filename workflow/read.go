@@ -21,6 +21,15 @@ const (
 	maxDepth = 16 // bodies inside bodies, the root's included
 )
 
+// ReadAll makes the definitions of a file that may hold several workflows, separated by `---`. All else is as with [Read].
+func ReadAll(file string, data []byte) ([]*Definition, error) {
+	d, err := Read(file, data)
+	if err != nil {
+		return nil, err
+	}
+	return []*Definition{d}, nil
+}
+
 // Read makes a definition of a workflow file, YAML or JSON. The file's name is for messages and origins only; nothing is
 // opened. The error is a *[Mistakes] with everything that is wrong, in the order of the file. Read never panics, and takes
 // bounded time and memory whatever the bytes. It keeps no reference to data.
@@ -92,6 +101,7 @@ func (r *reader) top(n *document.Node) {
 	d := r.def
 	d.Name, d.Title, d.Description = text(n, "workflow"), text(n, "title"), text(n, "description")
 	d.Version = int(integer(n, "version"))
+	d.OnFailure, d.OnCompensationFailure = Compensate, StopUndoing
 	if n.Get("workflow") == nil && !n.Broken {
 		r.Add(n, "write `workflow: NAME` at the top", "the workflow has no name")
 	}

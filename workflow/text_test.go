@@ -106,7 +106,8 @@ func TestReadingYAMLIsBounded(t *testing.T) {
 	}
 }
 
-// D5: hostile files of full size are refused or read in bounded time.
+// D5: hostile files of full size are refused or read in bounded time: each takes a second or two of one core, and the limit
+// leaves room for the race detector on a machine that is busy.
 func TestHostileFilesTakeBoundedTime(t *testing.T) {
 	t.Parallel()
 	const size = 1<<20 - 100
@@ -141,11 +142,10 @@ func TestHostileFilesTakeBoundedTime(t *testing.T) {
 		"one text": "workflow: w\nsteps: { a: { task: a, with: \"" + fill("${ input.x }") + "\" } }",
 		"one name": "workflow: " + fill("w"), "unknown": "workflow: w\nsteps: { a: { " + fill("timeou") + ": 1 } }",
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one at a time: each is measured
 			began := time.Now()
 			_, err := workflow.Read("w.yaml", []byte(text))
-			if took := time.Since(began); took > 60*time.Second {
+			if took := time.Since(began); took > 2*time.Minute {
 				t.Errorf("took %v", took)
 			}
 			if err != nil && len(err.Error()) > 200_000 {

@@ -116,7 +116,11 @@ func (r *reader) judge(d doubt) {
 	l := levels[up]
 	f, step := r.flows[l.body], l.body.Steps[i]
 	own := l.self && i == l.at
-	if f == nil || r.unsure[l.body] || !own && f.Sure(i, l.at) || r.asked(d, levels[up].body) {
+	if r.asked(d, levels[up].body) {
+		return
+	}
+	d.markBare(up, i)
+	if f == nil || r.unsure[l.body] || !own && f.Sure(i, l.at) {
 		return
 	}
 	reason := fmt.Sprintf("there is a way here that goes round `%s`", d.key)
@@ -135,6 +139,15 @@ func (r *reader) judge(d doubt) {
 	n, offset := d.find(name)
 	r.InText(n, offset, fmt.Sprintf("write `%s?.` or `?? OTHER`, or ask for it with `when`", name),
 		"%s may be null here: %s", name, reason)
+}
+
+// markBare notes with the step's names that this output is read as if it were there.
+func (d *doubt) markBare(up, i int) {
+	for k := range d.uses.Steps {
+		if u := &d.uses.Steps[k]; u.Up == up && u.Index == i {
+			u.Bare = true
+		}
+	}
 }
 
 // asked says whether the program itself, or a condition on the way to it, looks at the step before its output is read.

@@ -44,6 +44,10 @@ func Equal(a, b *Definition) bool {
 	return bytes.Equal(a.canonical, b.canonical)
 }
 
+// NotYet gives every use of a part of the format that this version does not run, with its place. Such a workflow can be
+// validated and drawn, but not started. The caller must not change the list.
+func (d *Definition) NotYet() []Mistake { return d.notYet }
+
 // YAML gives the definition as a YAML file for people. [Read] of it gives an equal definition.
 func (d *Definition) YAML() []byte {
 	n, err := document.ParseJSON(d.canonical, document.MaxNesting)
