@@ -178,9 +178,19 @@ func (c *capture) lastWords() string {
 	return lines.text()
 }
 
-// logStdout puts standard output, which turned out not to be the output, into the log.
+// logStdout puts standard output, which turned out not to be the output, into the log. Who follows the log hears its last
+// lines alone: it comes all at once, and may be a million lines.
 func (a *attempt) logStdout() {
-	s := &splitter{limit: a.Limits.LineBytes, emit: func(text string) { a.log.add(Line{Stream: Stdout, Text: text}) }}
+	var end lastLines
+	s := &splitter{limit: a.Limits.LineBytes, emit: func(text string) {
+		a.log.keep(text)
+		end.add(text)
+	}}
+	defer func() {
+		for _, text := range end.lines {
+			a.log.tell(Line{Stream: Stdout, Text: text})
+		}
+	}()
 	s.write(a.stdout.kept)
 	if missing := a.stdout.missing(); missing > 0 {
 		s.flush()

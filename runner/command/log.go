@@ -71,9 +71,10 @@ func cleanText(s string) string {
 
 // record is the log of an attempt: its first lines and its last ones, half of the limit each.
 type record struct {
-	mu     sync.Mutex
-	half   int
-	notify func(Line)
+	mu      sync.Mutex
+	half    int
+	telling sync.Mutex // guards calls of notify
+	notify  func(Line)
 
 	head      []byte
 	full      bool // the head takes nothing any more
@@ -88,9 +89,21 @@ func newRecord(limit int, notify func(Line)) *record {
 
 // add appends a line and tells whoever follows the log.
 func (r *record) add(l Line) {
+	r.keep(l.Text)
+	r.tell(l)
+}
+
+// keep appends a line.
+func (r *record) keep(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.put(l.Text)
+	r.put(text)
+}
+
+// tell tells whoever follows the log: one line at a time.
+func (r *record) tell(l Line) {
+	r.telling.Lock()
+	defer r.telling.Unlock()
 	if r.notify != nil {
 		r.notify(l)
 	}

@@ -46,6 +46,22 @@ func TestTheInputIsGivenOnStandardInput(t *testing.T) {
 }
 
 // R8
+// What fails as an output goes into the log, but who follows the log is not shown a million lines of it at once.
+func TestAFailedOutputIsTheLastFewLinesForWhoFollows(t *testing.T) {
+	t.Parallel()
+	c := shell(t, `yes | head -c 10485760; echo end`)
+	var heard []string
+	c.Log = func(l Line) { heard = append(heard, l.Text) }
+	r := run(t, c)
+	wantFailure(t, r, "too_large")
+	if len(heard) > messageLines || len(heard) == 0 || heard[len(heard)-1] != "end" {
+		t.Errorf("%d lines were told, the last of them %q", len(heard), heard[max(0, len(heard)-1):])
+	}
+	if len(r.Log) < 1<<18 {
+		t.Errorf("%d bytes are kept", len(r.Log))
+	}
+}
+
 func TestOutputOverTheLimitFailsWithoutBeingHeld(t *testing.T) {
 	t.Parallel()
 	r := run(t, shell(t, `head -c 10485760 /dev/zero | tr '\0' x`))
