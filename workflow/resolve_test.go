@@ -185,6 +185,7 @@ output: "${ steps.each.output }${ run.key }"
 	use := func(u workflow.StepUse, up int, what string) workflow.StepUse {
 		u.Up = up
 		u.Output, u.Status, u.Error, u.Failed = strings.Contains(what, "o"), strings.Contains(what, "s"), strings.Contains(what, "e"), strings.Contains(what, "f")
+		u.Bare = strings.Contains(what, "b")
 		return u
 	}
 	inner := step(t, d, "inner")
@@ -199,7 +200,7 @@ output: "${ steps.each.output }${ run.key }"
 		"one that reads no input does not":          {step(t, d, "quiet").Uses, workflow.Uses{}},
 		"unless it mentions it":                     {step(t, d, "asks").Uses, workflow.Uses{Prev: true, Task: true}},
 		"when":                                      {step(t, d, "asks").WhenUses, workflow.Uses{Input: true, Steps: []workflow.StepUse{use(a, 0, "s")}}},
-		"over and the with of a composite":          {each.ActionUses, workflow.Uses{Prev: true, Steps: []workflow.StepUse{use(a, 0, "o")}}},
+		"over and the with of a composite":          {each.ActionUses, workflow.Uses{Prev: true, Steps: []workflow.StepUse{use(a, 0, "ob")}}},
 		"nothing is left to a worker in composites": {each.Uses, workflow.Uses{}},
 		"need":                    {each.NeedUses, workflow.Uses{Input: true}},
 		"a loop's list and limit": {inner.ActionUses, workflow.Uses{Steps: []workflow.StepUse{use(a, 1, "e")}, Items: []workflow.ItemUse{{Name: "row"}}}},
