@@ -194,7 +194,7 @@ func (l backlog) measure(ctx context.Context, path string) ([]figure, error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	over := make(chan error, 1)
-	began := time.Now()
+	began, cpu := time.Now(), processTime()
 	go func() { over <- b.engine.Run(running) }()
 	select {
 	case <-done:
@@ -202,6 +202,7 @@ func (l backlog) measure(ctx context.Context, path string) ([]figure, error) {
 		return nil, fmt.Errorf("the engine stopped: %w", err)
 	}
 	took := time.Since(began)
+	cpu = processTime() - cpu
 	stop()
 	if err := <-over; err != nil {
 		return nil, err
@@ -212,6 +213,7 @@ func (l backlog) measure(ctx context.Context, path string) ([]figure, error) {
 	return []figure{
 		{"runs", float64(l.runs) / took.Seconds(), "runs/s"},
 		{"steps", float64(l.runs*l.steps) / took.Seconds(), "steps/s"},
+		{"CPU of a step", float64(cpu.Microseconds()) / float64(l.runs*l.steps), "us"},
 	}, nil
 }
 
@@ -269,11 +271,14 @@ func starts(ctx context.Context, path string) ([]figure, error) {
 		return nil, err
 	}
 	defer b.store.Close()
-	began := time.Now()
-	if err := b.start(ctx, 40_000); err != nil {
+	const runs = 40_000
+	began, cpu := time.Now(), processTime()
+	if err := b.start(ctx, runs); err != nil {
 		return nil, err
 	}
-	return append(out, figure{"bulk of 500", 40_000 / time.Since(began).Seconds(), "runs/s"}), nil
+	took := time.Since(began)
+	return append(out, figure{"bulk of 500", runs / took.Seconds(), "runs/s"},
+		figure{"bulk, CPU of a start", float64((processTime() - cpu).Microseconds()) / runs, "us"}), nil
 }
 
 func startAlone(ctx context.Context, path string, callers int) (figure, error) {
