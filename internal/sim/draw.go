@@ -106,8 +106,8 @@ func (d *drawer) task(s *step) {
 func (d *drawer) composite(s *step, depth int) {
 	s.action = pick(d, "steps", "parallel", "parallel", "map", "map", "loop", "switch")
 	s.attempts = pick(d, 0, 0, 0, 2, 3)
-	if !d.tame && d.one(4) && s.action != "switch" {
-		s.extra = append(s.extra, "timeout: "+pick(d, "3s", "20s", "2m"))
+	if !d.tame && d.one(3) && s.action != "switch" {
+		s.extra = append(s.extra, "timeout: "+pick(d, "3s", "8s", "20s", "2m"))
 	}
 	switch s.action {
 	case "steps":

@@ -218,9 +218,6 @@ func (o *oracle) task(s *step, at string) verdict {
 	}
 }
 
-// final says of a code that nothing catches it.
-func final(code string) bool { return code == machine.CodeLoopLimit }
-
 // handled applies catch and on_error to a failure.
 func (o *oracle) handled(s *step, at string, v verdict) verdict {
 	if v.kind != bad {
@@ -246,11 +243,7 @@ func (o *oracle) handled(s *step, at string, v verdict) verdict {
 		}
 		return in
 	}
-	lasting := slices.IndexFunc(v.codes, final) >= 0
-	if s.onError != "" && lasting && len(v.codes) > 1 {
-		return verdict{kind: unclear}
-	}
-	if s.onError != "" && !lasting {
+	if s.onError != "" {
 		return verdict{kind: good, state: failedOn, way: -1}
 	}
 	return v
@@ -258,9 +251,6 @@ func (o *oracle) handled(s *step, at string, v verdict) verdict {
 
 // catching gives the entry that takes a code, -1 for none.
 func catching(s *step, code string) int {
-	if final(code) {
-		return -1
-	}
 	for i, c := range s.catches {
 		if c.only == "" || c.only == code {
 			return i
@@ -284,18 +274,6 @@ func (o *oracle) tries(s *step, at string, came, from int) verdict {
 		}
 		if v.kind != bad || try >= s.attempts {
 			return v
-		}
-		last := 0
-		for _, code := range v.codes {
-			if final(code) {
-				last++
-			}
-		}
-		if last == len(v.codes) {
-			return v
-		}
-		if last > 0 {
-			return verdict{kind: unclear}
 		}
 	}
 }

@@ -74,11 +74,11 @@ func TestSeedsHoldTheInvariants(t *testing.T) {
 		}
 	})
 	t.Logf("%d runs, of which the oracle judged %d", sum.runs, sum.judged)
-	if sum.judged < sum.runs/2 {
-		t.Errorf("the oracle is silent too often: it judged %d of %d runs", sum.judged, sum.runs)
-	}
 	if n < ciSeeds {
 		return
+	}
+	if sum.judged < sum.runs/2 {
+		t.Errorf("the oracle is silent too often: it judged %d of %d runs", sum.judged, sum.runs)
 	}
 	for _, name := range sim.Situations() {
 		if sum.marks[name] == 0 {

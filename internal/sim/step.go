@@ -292,6 +292,9 @@ func (w *world) leave(p *process) {
 		w.within(p, func() {
 			if p.engine.Retire(w.ctx) == nil {
 				p.dead = true
+				for _, j := range w.jobsOf(p) { // handlers of attempts that were taken from it
+					w.drop(j)
+				}
 				w.mark("a process left politely")
 				w.say("%s leaves", p.name)
 			}
