@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"cmp"
+
 	"github.com/millrace-go/millrace/expr"
 	"github.com/millrace-go/millrace/workflow"
 )
@@ -38,7 +40,7 @@ func (t *turn) visit(p *place, i int, in, caught Data) {
 		t.scopeDone(p, in)
 		return
 	}
-	if sc.States[i] != StepPending {
+	if state := sc.States[i]; state != StepPending && state != StepEnd { // StepEnd: the run began behind it
 		if sc.Visits[i]+2 > MaxVisits {
 			e := &Error{Code: CodeLoopLimit, Final: true, Message: "a step was visited more than 10,000 times"}
 			t.failScope(p, t.name(p, p.body.Steps[i], e), false)
@@ -137,7 +139,7 @@ func (t *turn) env(v view, uses *workflow.Uses) expr.Env { return t.values(t.ref
 // begin does the action, or has it done.
 func (t *turn) begin(p *place, s *workflow.Step) {
 	switch a := s.Action.(type) {
-	case *workflow.Task, *workflow.Command:
+	case *workflow.Task, *workflow.Command, *workflow.HTTP:
 		t.startTask(p, s, 0)
 	case *workflow.Set:
 		t.beginSet(p, s, a)
@@ -165,10 +167,16 @@ func (t *turn) beginSet(p *place, s *workflow.Step, a *workflow.Set) {
 func (t *turn) beginFail(p *place, s *workflow.Step, a *workflow.Fail) {
 	live := t.scope(p).Live[s.Index]
 	e := &Error{Code: a.Code, Permanent: true}
-	if e.Code == "" {
-		e.Code = "failed"
-	}
 	env := t.env(view{at: p, step: s, prev: live.In}, &s.ActionUses)
+	if a.CodeExpr != nil {
+		code, err := a.CodeExpr.Text(env, expr.Budget{Bytes: maxCode})
+		if err != nil {
+			t.failStep(p, s, expressionError(err))
+			return
+		}
+		e.Code = code
+	}
+	e.Code = cmp.Or(e.Code, "failed")
 	if a.Message != nil {
 		msg, err := a.Message.Text(env, expr.Budget{})
 		if err != nil {
@@ -187,6 +195,8 @@ func (t *turn) beginFail(p *place, s *workflow.Step, a *workflow.Fail) {
 	}
 	t.failStep(p, s, e)
 }
+
+const maxCode = 255 // bytes of a code that an expression makes
 
 func (t *turn) beginEnd(p *place, s *workflow.Step, a *workflow.End) {
 	live := t.scope(p).Live[s.Index]

@@ -166,6 +166,11 @@ func Environment(env Env, h Header, task *TaskInfo, run *Run, load func(Ref) (js
 		"error": g.get(env.Error),
 		"run":   headerEnv(h, g.get(env.Input)),
 	}
+	vars := make(expr.Env, len(h.Options.Vars))
+	for name, value := range h.Options.Vars {
+		vars[name] = value
+	}
+	out["vars"] = vars
 	steps := expr.Env{}
 	for _, k := range slices.Sorted(maps.Keys(env.Steps)) {
 		s := env.Steps[k]
@@ -189,8 +194,16 @@ func Environment(env Env, h Header, task *TaskInfo, run *Run, load func(Ref) (js
 func headerEnv(h Header, input json.RawMessage) expr.Env {
 	return expr.Env{
 		"id": h.ID, "key": h.Key, "workflow": h.Workflow, "version": h.Version, "input": input,
-		"created_at": h.CreatedAt.Std().Format("2006-01-02T15:04:05.000000Z07:00"),
+		"created_at": h.CreatedAt.Std().Format("2006-01-02T15:04:05.000000Z07:00"), "labels": labelsEnv(h.Options.Labels),
 	}
+}
+
+// labelsEnv gives labels as an object: one that a run has not is null, not a mistake.
+func labelsEnv(labels map[string]string) json.RawMessage {
+	if len(labels) == 0 {
+		return json.RawMessage("{}")
+	}
+	return encode(labels)
 }
 
 // refs lists the payloads that an environment refers to directly, without repeats, in a fixed order.

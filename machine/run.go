@@ -62,6 +62,7 @@ type Header struct {
 	Home           string // the home of the workflow's file, "" when it has none: commands run only there
 	MachineVersion int
 	CreatedAt      Time
+	Options        Options
 }
 
 // Run is the state of one run: its header, the root's document, and those documents of child scopes that were loaded.

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"hash/fnv"
 	"strconv"
 
@@ -38,21 +39,24 @@ func (t *turn) startItem(q *place, again *Live, due Time) {
 
 func (t *turn) emitTask(path string, s *workflow.Step, env Env, attempt int, due Time) {
 	e := StartTask{
-		Path: path, Queue: s.Queue, Priority: s.Priority, Due: due, Attempt: attempt,
-		Lease: s.Lease.Milliseconds(), Env: env, Refs: env.refs(),
+		Path: path, Queue: cmp.Or(s.Queue, t.run.Options.Queue, DefaultQueue), Priority: s.Priority + t.run.Options.Priority,
+		Due: due, Attempt: attempt, Lease: s.Lease.Milliseconds(), Env: env, Refs: env.refs(),
 	}
-	if e.Queue == "" {
-		e.Queue = DefaultQueue
-	}
-	if a, ok := s.Action.(*workflow.Task); ok {
+	switch a := s.Action.(type) {
+	case *workflow.Task:
 		e.Handler = a.Handler
-	} else {
+	case *workflow.HTTP:
+		e.Handler = HTTPHandler
+	default:
 		e.Handler = CommandHandler(t.run.Home)
 	}
 	t.emit(e)
 }
 
-// DefaultQueue is the queue of a step that names none.
+// HTTPHandler is the handler's name in the lane of http steps.
+const HTTPHandler = "http"
+
+// DefaultQueue is the queue of a step that names none, in a run whose start named none.
 const DefaultQueue = "default"
 
 // CommandHandler is the handler's name in the lane of command steps of a file with this home: only processes that serve the

@@ -12,6 +12,7 @@ import (
 
 // The kinds of timers: the end of a timer's key, behind the path of the activation that it is about.
 const (
+	timerStart   = "!start"   // the start of the run, of no activation
 	timerGo      = "!go"      // a step that was put off because one Apply had done enough
 	timerDelay   = "!delay"   // a step's delay
 	timerWait    = "!wait"    // a wait action
@@ -64,6 +65,9 @@ func parseTime(raw json.RawMessage) (Time, error) {
 // timerFired: a time has come. A timer that is no longer waited for changes nothing.
 func (t *turn) timerFired() bool {
 	cut := strings.LastIndexByte(t.ev.Path, '!')
+	if t.ev.Path == timerStart {
+		return t.startDue()
+	}
 	if cut < 0 {
 		return false
 	}

@@ -57,6 +57,7 @@ func transcript(w **world, d *datadriven.TestData) string {
 		if input == "" {
 			input = "null"
 		}
+		(*w).header.Options = options(d, (*w).now)
 		(*w).show(&b, Event{Kind: RunStarted, Payload: json.RawMessage(input)})
 	case "ok", "fail", "lost", "release":
 		for _, p := range (*w).matching(arg) {
@@ -68,6 +69,17 @@ func transcript(w **world, d *datadriven.TestData) string {
 		}
 	case "fire":
 		(*w).fire(&b)
+	case "check-from":
+		for _, found := range CheckFrom((*w).def, arg) {
+			fmt.Fprintln(&b, found)
+		}
+		return b.String()
+	case "until":
+		run := (*w).load(arg, false)
+		if end := Until((*w).def, run, arg, (*w).now); end != 0 {
+			return fmt.Sprintln((*w).elapsed(end))
+		}
+		return "not bounded\n"
 	case "again":
 		ev := (*w).journal[len((*w).journal)-1]
 		(*w).show(&b, ev)
@@ -84,6 +96,34 @@ func transcript(w **world, d *datadriven.TestData) string {
 	}
 	(*w).summary(&b)
 	return b.String()
+}
+
+// options reads what a start says of its run: `start from=b delay=10s priority=3 queue=q var.n=1 label.team=x`.
+func options(d *datadriven.TestData, now Time) (o Options) {
+	for _, a := range d.CmdArgs {
+		switch name, member, _ := strings.Cut(a.Key, "."); name {
+		case "from":
+			o.From = a.Vals[0]
+		case "delay":
+			after, _ := time.ParseDuration(a.Vals[0])
+			o.Due = now.Add(after)
+		case "priority":
+			_, _ = fmt.Sscan(a.Vals[0], &o.Priority)
+		case "queue":
+			o.Queue = a.Vals[0]
+		case "var":
+			if o.Vars == nil {
+				o.Vars = map[string]json.RawMessage{}
+			}
+			o.Vars[member] = json.RawMessage(a.Vals[0])
+		case "label":
+			if o.Labels == nil {
+				o.Labels = map[string]string{}
+			}
+			o.Labels[member] = a.Vals[0]
+		}
+	}
+	return o
 }
 
 func (w *world) matching(pattern string) []string {
@@ -183,6 +223,9 @@ func (w *world) describe(b *strings.Builder, e Effect) {
 		}
 		if e.Due > w.now {
 			fmt.Fprintf(b, " in %s", w.elapsed(e.Due))
+		}
+		if o := w.header.Options; o.Queue != "" || o.Priority != 0 {
+			fmt.Fprintf(b, " (queue %s, priority %d)", e.Queue, e.Priority)
 		}
 		fmt.Fprintln(b)
 	case StopTask:
