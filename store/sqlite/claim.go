@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -97,17 +98,30 @@ const (
 	// The tasks of one run, in the primary key.
 	ripenRunSQL = "update tasks set state = 0, due = 0 where run = ? and state = 1 and due <= ?"
 
-	candidateColumns = "run, path, lane, priority, attempt, env, refs, cause, lease_ms, ready_at"
+	// A task with its run and, when it refers to one entry of the journal and to nothing else, that entry's payload: what
+	// nearly every task needs comes in the same row. Both are one row of a primary key; the cast of any other list of
+	// references is 0, the number of no entry.
+	candidateSQL = `select t.run, t.path, t.lane, t.priority, t.attempt, t.env, t.refs, t.cause, t.lease_ms, t.ready_at,
+		j.seq, j.payload, ` + stateColumns + ` from tasks as t %s
+		join runs as r on r.id = t.run
+		left join journal as j on j.run = t.run and j.seq = cast(t.refs as integer) `
+	takenSQL = `update tasks set state = 2, due = 0, attempt = attempt + 1, token = ?1, owner = ?2,
+		lease_until = ?3 + iif(lease_ms > 0, lease_ms * 1000, ?4), claimed_at = ?3, stop = 0 where (run, path) `
+	// One row of the primary key.
+	leaseSQL = takenSQL + "= (?5, ?6)"
+	// The first rows of the range that candidatesSQL walks, gathered before the first is changed.
+	leaseFirstSQL = takenSQL + `in (select run, path from tasks indexed by tasks_ready
+		where lane = ?5 and state = 0 order by rank, run, path limit ?6)`
+)
+
+var (
 	// One range of the ready index, in its order: no sort. The write lock keeps everybody else out, so that nothing is held
 	// by others and nothing is skipped.
-	candidatesSQL = "select " + candidateColumns + ` from tasks indexed by tasks_ready
-		where lane = ? and state = 0 order by rank, run, path limit ?`
+	candidatesSQL = fmt.Sprintf(candidateSQL, "indexed by tasks_ready") +
+		"where t.lane = ? and t.state = 0 order by t.rank, t.run, t.path limit ?"
 	// The tasks of one run, few beside those of its lanes: sorted.
-	candidatesOfRunSQL = "select " + candidateColumns + ` from tasks
-		where run = ? and state = 0 and (select tenant from runs where id = tasks.run) = ? order by rank, path`
-
-	leaseSQL = `update tasks set state = 2, due = 0, attempt = attempt + 1, token = ?, owner = ?, lease_until = ?,
-		claimed_at = ?, stop = 0 where run = ? and path = ?`
+	candidatesOfRunSQL = fmt.Sprintf(candidateSQL, "") +
+		"where t.run = ? and t.state = 0 and r.tenant = ? order by t.rank, t.path"
 )
 
 func (t *taking) take() error {
@@ -130,7 +144,13 @@ func (t *taking) take() error {
 		if err != nil {
 			return err
 		}
-		if err := t.lease(ready); err != nil {
+		taken, err := t.bring(ready)
+		if err != nil {
+			return err
+		}
+		// What cannot be read has left the range: the first of it are what was taken.
+		if _, err := t.c.exec(leaseFirstSQL, t.ask.Token, t.ask.Owner, t.now, t.ask.Lease.Microseconds(), l.Lane,
+			len(taken)); err != nil {
 			return err
 		}
 	}
@@ -152,7 +172,17 @@ func (t *taking) takeOfRun() error {
 	mine := slices.DeleteFunc(all, func(k candidate) bool {
 		return k.task.Lane.Paused || !slices.Contains(t.ask.Handlers, k.task.Lane.Handler)
 	})
-	return t.lease(mine[:min(t.ask.Limit, len(mine))])
+	taken, err := t.bring(mine[:min(t.ask.Limit, len(mine))])
+	if err != nil {
+		return err
+	}
+	for _, k := range taken {
+		if _, err := t.c.exec(leaseSQL, t.ask.Token, t.ask.Owner, t.now, t.ask.Lease.Microseconds(), k.run,
+			k.task.Path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // candidate is a row of a ready task, its programs not read yet.
@@ -167,6 +197,7 @@ func (t *taking) candidates(query string, args ...any) ([]candidate, error) {
 	var out []candidate
 	err := t.c.each(query, func(r *row) error {
 		k := candidate{run: idAt(r, 0), env: bytesAt(r, 5), refs: bytesAt(r, 6)}
+		t.see(r, k.run)
 		k.task = store.Task{
 			Path: r.ColumnText(1), Priority: r.ColumnInt(3), Attempt: r.ColumnInt(4), Cause: r.ColumnInt64(7),
 			Lease: r.ColumnInt64(8), ReadyAt: timeAt(r, 9),
@@ -189,34 +220,41 @@ func (t *taking) candidates(query string, args ...any) ([]candidate, error) {
 	return out, nil
 }
 
-// lease takes candidates in order until the bound of bytes. One whose run is damaged is set aside for a while, so that it
-// stops no other.
-func (t *taking) lease(candidates []candidate) error {
+// see keeps what a candidate's row tells of its run and of the payload it refers to.
+func (t *taking) see(r *row, run id) {
+	if _, ok := t.rows[run]; !ok {
+		t.rows[run] = stateAt(r, 12)
+	}
+	if !r.ColumnIsNull(10) {
+		t.paid[paidFor{run, machine.Ref{Seq: r.ColumnInt64(10)}}] = bytesAt(r, 11)
+	}
+}
+
+// bring adds candidates to the answer, in order until the bound of bytes, and gives those that it added. One whose run is
+// damaged is set aside for a while, so that it stops no other.
+func (t *taking) bring(candidates []candidate) (taken []*candidate, err error) {
 	for i := range candidates {
 		k := &candidates[i]
 		claimed, size, err := t.load(k)
 		if damaged(err) {
 			if err := t.postpone(k); err != nil {
-				return err
+				return nil, err
 			}
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if t.bytes += size; len(t.out) > 0 && t.bytes > cmp.Or(t.ask.Bytes, defaultBytes) {
 			t.full = true
-			return nil
-		}
-		until := t.now.Add(leaseOf(&k.task, t.ask.Lease))
-		if _, err := t.c.exec(leaseSQL, t.ask.Token, t.ask.Owner, until, t.now, k.run, k.task.Path); err != nil {
-			return err
+			break
 		}
 		claimed.Attempt++
 		claimed.Token = t.ask.Token
 		t.out = append(t.out, claimed)
+		taken = append(taken, k)
 	}
-	return nil
+	return taken, nil
 }
 
 func (t *taking) postpone(k *candidate) error {

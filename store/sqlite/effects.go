@@ -17,12 +17,16 @@ const (
 	saveSQL    = "insert into scopes values (?, ?, ?) on conflict (run, path) do update set doc = excluded.doc"
 	startSQL   = `insert into tasks (run, path, lane, rank, state, due, priority, attempt, cause, lease_ms, ready_at, token,
 		owner, lease_until, claimed_at, refs, env) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	timerSQL  = `insert into timers values (?, ?, ?, ?, ?)
+	timerSQL = `insert into timers values (?, ?, ?, ?, ?)
 		on conflict (run, key) do update set due = excluded.due, cause = excluded.cause`
+	// What an ended run leaves behind, in four probes of a primary key: nothing, for nearly all runs.
+	remainsSQL = `select exists (select 1 from tasks where run = ?1), exists (select 1 from timers where run = ?1),
+		exists (select 1 from scopes where run = ?1), exists (select 1 from told where run = ?1)`
 	letterSQL = "insert into dead_letters (tenant, run, kind, path, error, created_at) values (?, ?, ?, ?, ?, ?)"
 )
 
-// endSQL deletes what is live of a run: each is one range of a primary key. Documents of results are kept.
+// endSQL deletes what is live of a run, in the order of remainsSQL: each is one range of a primary key. Documents of results
+// are kept.
 var endSQL = []string{
 	"delete from tasks where run = ?",
 	"delete from timers where run = ?",
@@ -132,15 +136,31 @@ func (w *settling) stop(m *member, path string) error {
 }
 
 func (w *settling) end(m *member) error {
-	for _, query := range endSQL {
+	var remains [4]bool
+	_, err := w.c.one(remainsSQL, func(r *row) error {
+		for i := range remains {
+			remains[i] = r.ColumnBool(i)
+		}
+		return nil
+	}, m.id)
+	if err != nil {
+		return err
+	}
+	for i, query := range endSQL {
+		if !remains[i] {
+			continue
+		}
 		if _, err := w.c.exec(query, m.id); err != nil {
 			return err
 		}
 	}
+	if !remains[len(endSQL)] {
+		return nil
+	}
 	return w.untell(m)
 }
 
-// untell forgets what the run was told: nothing, for nearly all runs.
+// untell forgets what the run was told.
 func (w *settling) untell(m *member) error {
 	var seqs []int64
 	err := w.c.each("select seq from told where run = ?", func(r *row) error {

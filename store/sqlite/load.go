@@ -13,6 +13,7 @@ import (
 type loader struct {
 	c    *conn
 	runs map[id]*store.RunState
+	rows map[id]stateRow // rows of runs that were seen on the way
 	paid map[paidFor]json.RawMessage
 }
 
@@ -22,7 +23,7 @@ type paidFor struct {
 }
 
 func newLoader(c *conn) *loader {
-	return &loader{c: c, runs: map[id]*store.RunState{}, paid: map[paidFor]json.RawMessage{}}
+	return &loader{c: c, runs: map[id]*store.RunState{}, rows: map[id]stateRow{}, paid: map[paidFor]json.RawMessage{}}
 }
 
 // damagedError is a stored document that cannot be read. It concerns its run alone.
@@ -40,8 +41,25 @@ func damaged(err error) bool {
 const (
 	headerColumns = `tenant, workflow, workflow_version, key, home, machine_version, created_at, status, seq, at, started_at,
 		finished_at`
-	runSQL = "select " + headerColumns + ", version, doc from runs where id = ?"
+	stateColumns = `r.tenant, r.workflow, r.workflow_version, r.key, r.home, r.machine_version, r.created_at, r.status, r.seq,
+		r.at, r.started_at, r.finished_at, r.version, r.doc, r.options`
+	runSQL = "select " + stateColumns + " from runs as r where r.id = ?"
 )
+
+// stateRow is a run's row, its document not read yet.
+type stateRow struct {
+	run     machine.Run
+	version int64
+	doc     []byte
+	options string
+}
+
+// stateAt reads stateColumns from col on.
+func stateAt(r *row, col int) stateRow {
+	st := stateRow{version: r.ColumnInt64(col + 12), doc: bytesAt(r, col+13), options: r.ColumnText(col + 14)}
+	headerAt(r, col, &st.run)
+	return st
+}
 
 // state gives a run as stored, with the child documents at paths known. Runs that were loaded before only gain documents.
 func (l *loader) state(run id, paths []string) (store.RunState, error) {
@@ -70,22 +88,27 @@ func (l *loader) state(run id, paths []string) (store.RunState, error) {
 }
 
 func (l *loader) run(run id) (*store.RunState, error) {
-	st := &store.RunState{Run: &machine.Run{}}
-	var doc []byte
-	found, err := l.c.one(runSQL, func(r *row) error {
-		headerAt(r, 0, st.Run)
-		st.Version = r.ColumnInt64(12)
-		doc = bytesAt(r, 13)
-		return nil
-	}, run)
-	if err != nil {
-		return nil, err
+	seen, found := l.rows[run]
+	if !found {
+		var err error
+		found, err = l.c.one(runSQL, func(r *row) error {
+			seen = stateAt(r, 0)
+			return nil
+		}, run)
+		if err != nil {
+			return nil, err
+		}
 	}
 	if !found {
 		return nil, fmt.Errorf("run %s: %w", run, store.ErrNotFound)
 	}
+	st := &store.RunState{Run: &seen.run, Version: seen.version}
 	st.Run.ID = run.String()
-	if err := st.Run.SetRoot(doc); err != nil {
+	if err := st.Run.SetRoot(seen.doc); err != nil {
+		return nil, damagedError{err}
+	}
+	var err error
+	if st.Run.Options, err = machine.DecodeOptions(seen.options); err != nil {
 		return nil, damagedError{err}
 	}
 	return st, nil
@@ -145,10 +168,14 @@ func (l *loader) payload(run id, ref machine.Ref) (json.RawMessage, error) {
 	return payload, err
 }
 
-// encodeRefs writes references as a list of texts; none as the empty text.
+// encodeRefs writes references as a list of texts; none as the empty text, and a single entry of the journal as its number,
+// so that a claim can join it.
 func encodeRefs(refs []machine.Ref) (string, error) {
-	if len(refs) == 0 {
+	switch {
+	case len(refs) == 0:
 		return "", nil
+	case len(refs) == 1 && refs[0].Key == "":
+		return refs[0].String(), nil
 	}
 	texts := make([]string, len(refs))
 	for i, ref := range refs {
@@ -166,9 +193,12 @@ func decodeTask(t *store.Task, env, refs []byte) error {
 	if len(refs) == 0 {
 		return nil
 	}
-	var texts []string
-	if err := json.Unmarshal(refs, &texts); err != nil {
-		return damagedError{fmt.Errorf("run %s: task %s: %w", t.RunID, t.Path, err)}
+	texts := []string{string(refs)}
+	if refs[0] == '[' {
+		texts = nil
+		if err := json.Unmarshal(refs, &texts); err != nil {
+			return damagedError{fmt.Errorf("run %s: task %s: %w", t.RunID, t.Path, err)}
+		}
 	}
 	for _, text := range texts {
 		ref, err := machine.ParseRef(text)
