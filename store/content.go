@@ -82,7 +82,23 @@ func (s *Start) Storable() error {
 	if err := storable([]string{h.Tenant, h.Workflow, h.Key, h.Home}); err != nil {
 		return fmt.Errorf("header: %w", err)
 	}
+	if err := storableOptions(&h.Options); err != nil {
+		return fmt.Errorf("options: %w", err)
+	}
 	return s.Settlement.Storable()
+}
+
+func storableOptions(o *machine.Options) error {
+	texts := []string{o.Queue, o.From}
+	for name, value := range o.Labels {
+		texts = append(texts, name, value)
+	}
+	for name, value := range o.Vars {
+		if err := storable([]string{name}, value); err != nil {
+			return err
+		}
+	}
+	return storable(texts)
 }
 
 // Storable gives nil when every store keeps m, else an error that wraps ErrRefused.

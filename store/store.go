@@ -91,6 +91,9 @@ type Worker interface {
 	// smallest first (equal ranks: in no promised order). A paused lane gives nothing. Each task gets its next attempt
 	// number, Token, Owner, and a lease of its own Lease, else the claim's, from the store's now. Claim writes tasks only.
 	Claim(ctx context.Context, c Claim) ([]Claimed, error)
+	// HeldBy gives what owner holds under token, by run and path, as Claim gave it: how a caller finds out what a claim or a
+	// hand-over did whose answer was lost. A task whose run cannot be read is left out.
+	HeldBy(ctx context.Context, owner string, token int64) ([]Claimed, error)
 	// Settle carries out settlements, all in one transaction, each by itself: a settlement is Won when the run's version is
 	// From and every guard holds; else it changes nothing (Lost) and the others are unharmed. One that would have won is
 	// Skewed when its time is off, else Refused, with Err (ErrRefused), when Storable refuses its content, its entries do
@@ -374,6 +377,7 @@ type Filter struct {
 	Workflow string
 	Key      string
 	Status   []machine.Status
+	Labels   map[string]string // all of them, with these values
 	IDSuffix string       // ending of the id as text, hyphens left out
 	FailedAt string       // the step of the run's error
 	Code     string       // the code of the run's error

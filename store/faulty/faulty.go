@@ -159,6 +159,11 @@ func (s *Store) Beat(ctx context.Context, p store.Process) error {
 	return s.call(ctx, "Beat", func() error { return s.inner.Beat(ctx, p) })
 }
 
+// HeldBy is that of the store underneath, under the plan.
+func (s *Store) HeldBy(ctx context.Context, owner string, token int64) ([]store.Claimed, error) {
+	return answer(ctx, s, "HeldBy", func() ([]store.Claimed, error) { return s.inner.HeldBy(ctx, owner, token) })
+}
+
 // Expired is that of the store underneath, under the plan.
 func (s *Store) Expired(ctx context.Context, limit int) ([]store.Live, error) {
 	return answer(ctx, s, "Expired", func() ([]store.Live, error) { return s.inner.Expired(ctx, limit) })

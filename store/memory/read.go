@@ -149,12 +149,22 @@ func (r *run) selected(f store.Filter) bool {
 		(f.Workflow == "" || f.Workflow == r.Workflow) &&
 		(f.Key == "" || f.Key == r.Key) &&
 		(len(f.Status) == 0 || slices.Contains(f.Status, r.status)) &&
+		r.labelled(f.Labels) &&
 		strings.HasSuffix(plain.Replace(r.ID), plain.Replace(f.IDSuffix)) &&
 		(f.FailedAt == "" || r.err != nil && decodeError(r.err).Step == f.FailedAt) &&
 		(f.Code == "" || r.err != nil && decodeError(r.err).Code == f.Code) &&
 		(f.Since == 0 || r.CreatedAt >= f.Since) &&
 		(f.Until == 0 || r.CreatedAt < f.Until) &&
 		(f.Before == "" || r.ID < f.Before)
+}
+
+func (r *run) labelled(labels map[string]string) bool {
+	for name, want := range labels {
+		if got, ok := r.Options.Labels[name]; !ok || got != want {
+			return false
+		}
+	}
+	return true
 }
 
 // Letters is [store.Reader.Letters].

@@ -26,6 +26,10 @@ func (s *Store) Runs(ctx context.Context, f store.Filter) (out []store.RunRow, e
 			headerAt(r, 0, &m)
 			m.ID = idAt(r, 12).String()
 			failure, err := failureAt(r, 13)
+			if err != nil {
+				return err
+			}
+			m.Options, err = machine.DecodeOptions(r.ColumnText(14))
 			out = append(out, store.RunRow{
 				Header: m.Header, Status: m.Status, Seq: m.Seq, StartedAt: m.StartedAt, FinishedAt: m.FinishedAt, Error: failure,
 			})
@@ -53,6 +57,9 @@ func runsQuery(f *store.Filter) (string, []any) {
 			and("rare = 1")
 		}
 	}
+	for name, value := range f.Labels {
+		and("exists (select 1 from json_each(nullif(options, ''), '$.labels') where key = ? and value = ?)", name, value)
+	}
 	if suffix := strings.ReplaceAll(f.IDSuffix, "-", ""); suffix != "" {
 		and("substr(lower(hex(id)), ?) = ?", -len(suffix), suffix)
 	}
@@ -72,7 +79,7 @@ func runsQuery(f *store.Filter) (string, []any) {
 		and("id < ?", before(f.Before))
 	}
 	args = append(args, cmp.Or(f.Limit, defaultRows))
-	return "select " + headerColumns + ", id, error from runs where " + strings.Join(where, " and ") +
+	return "select " + headerColumns + ", id, error, options from runs where " + strings.Join(where, " and ") +
 		" order by id desc limit ?", args
 }
 

@@ -115,12 +115,13 @@ func (w *settling) earlier(m *starting, h *machine.Header) (*store.Started, erro
 }
 
 const createSQL = `insert into runs (id, tenant, workflow, workflow_version, key, home, machine_version, created_at, status,
-	version, seq, at, started_at, finished_at, rare, error, doc) values (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)`
+	version, seq, at, started_at, finished_at, rare, error, options, doc)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 func (w *settling) create(m *starting, h *machine.Header) ([]store.Claimed, error) {
 	r := m.member.Run
 	_, err := w.c.exec(createSQL, m.id, h.Tenant, h.Workflow, h.Version, h.Key, h.Home, h.MachineVersion, h.CreatedAt,
-		string(r.Status), r.Seq, r.At, r.StartedAt, r.FinishedAt, rare(r.Status), m.failure, m.root)
+		string(r.Status), r.Seq, r.At, r.StartedAt, r.FinishedAt, rare(r.Status), m.failure, h.Options.Encode(), m.root)
 	if err != nil {
 		return nil, err
 	}

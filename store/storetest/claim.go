@@ -27,6 +27,7 @@ var claimTrials = []trial{
 	{name: "of one run, whatever the lane, by handler", hold: claimRun},
 	{name: "a paused lane gives nothing until it is resumed", hold: claimPaused, need: pauses},
 	{name: "an unknown lane gives nothing", hold: claimNowhere},
+	{name: "what is held under a token can be asked for, as its claim gave it", hold: claimHeldBy},
 	{name: "lanes are listed by id, in pages", hold: lanesPaged},
 	{name: "claimers at once never share an attempt", hold: claimRace},
 }
@@ -128,6 +129,49 @@ func claimBrings(f *fixture) {
 	f.equal("results", got.Run.Run.Chunks["m[0:]"], r.Chunks["m[0:]"])
 	f.equal("what is not there", got.Run.Run.Scopes["m[3]/x"], (*machine.Scope)(nil))
 	f.equal("nothing to save", got.Run.Run.Changes(), []machine.Change(nil))
+}
+
+// A11
+func claimHeldBy(f *fixture) {
+	item := machine.Ref{Key: "m", Index: 2}
+	r := f.begin(machine.PutValue{Ref: item, Data: json.RawMessage(`2.50`)})
+	st := f.next(r, task("m[3]/x", refs(machine.Ref{Seq: 1}, item)), task("b"))
+	f.document(st.Run, "m[3]", `{"s":"r1"}`)
+	f.document(st.Run, "m[0:]", `{"s":"r4"}`)
+	f.win(r, st)
+	other := f.beginAs("other", "", task("a"))
+	f.begin(task("ready"))
+	ask := func(token int64) store.Claim {
+		return store.Claim{Owner: "me", Token: token, Lease: time.Minute, Limit: many, Tenant: tenant, Run: r.ID, Handlers: []string{handler}}
+	}
+	taken, err := f.s.Claim(f.ctx, ask(41))
+	f.must(err)
+	foreign := ask(42)
+	foreign.Tenant, foreign.Run = "other", other.ID
+	_, err = f.s.Claim(f.ctx, foreign)
+	f.must(err)
+	got, err := f.s.HeldBy(f.ctx, "me", 41)
+	f.must(err)
+	slices.SortFunc(taken, func(a, b store.Claimed) int { return strings.Compare(a.Path, b.Path) })
+	f.equal("number", len(got), 2)
+	f.equal("held", sights(got), sights(taken))
+	for _, none := range []struct {
+		owner string
+		token int64
+	}{{"me", 43}, {"you", 41}, {"", 0}} {
+		got, err := f.s.HeldBy(f.ctx, none.owner, none.token)
+		f.must(err)
+		f.equal("of another", got, []store.Claimed(nil))
+	}
+	f.win(r, func() store.Settlement {
+		st := f.next(r)
+		st.Guards = []store.Guard{{Path: "b", Token: 41, Remove: true}}
+		return st
+	}())
+	got, err = f.s.HeldBy(f.ctx, "me", 41)
+	f.must(err)
+	f.equal("after a settlement", len(got), 1)
+	f.equal("at its version", got[0].Run.Version, r.version)
 }
 
 // A1

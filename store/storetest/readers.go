@@ -184,6 +184,7 @@ func readFilters(f *fixture) {
 		f.equal(test.name, rowIDs(got), test.want)
 	}
 	f.readFailures()
+	f.readLabels()
 	got, err := f.s.Runs(f.ctx, store.Filter{Tenant: tenant, Workflow: "other"})
 	f.must(err)
 	f.equal("row", got, []store.RunRow{{Header: b.Header, Status: b.Status, Seq: 1, StartedAt: b.StartedAt}})
@@ -211,6 +212,35 @@ func (f *fixture) readFailures() {
 		got, err := f.s.Runs(f.ctx, test.filter)
 		f.must(err)
 		f.equal("of an error", rowIDs(got), test.want)
+	}
+}
+
+// readLabels filters by labels. R6, O6
+func (f *fixture) readLabels() {
+	f.Helper()
+	labelled := func(labels map[string]string) string {
+		r := f.newRun(tenant, "")
+		r.Options.Labels = labels
+		started, err := f.s.Start(f.ctx, []store.Start{f.start(r)})
+		f.must(err)
+		f.must(started[0].Err)
+		return r.ID
+	}
+	one := labelled(map[string]string{"team": "blue", "it's \"odd\"": "$.x"})
+	two := labelled(map[string]string{"team": "blue"})
+	labelled(map[string]string{"team": "green"})
+	for _, test := range []struct {
+		labels map[string]string
+		want   []string
+	}{
+		{map[string]string{"team": "blue"}, []string{two, one}},
+		{map[string]string{"team": "blue", "it's \"odd\"": "$.x"}, []string{one}},
+		{map[string]string{"team": ""}, nil},
+		{map[string]string{"nobody": "blue"}, nil},
+	} {
+		got, err := f.s.Runs(f.ctx, store.Filter{Tenant: tenant, Labels: test.labels})
+		f.must(err)
+		f.equal("labelled", rowIDs(got), test.want)
 	}
 }
 

@@ -36,6 +36,12 @@ var keyTrials = []trial{
 // R1, R7
 func startKeeps(f *fixture) {
 	r := f.newRun(tenant, "k")
+	r.Options = machine.Options{
+		Labels: map[string]string{"team": "blue & <green>", "it's": "\"quoted\""}, Priority: -3, Queue: "night", From: "b",
+		Due: r.At.Add(time.Hour), Vars: map[string]json.RawMessage{
+			"n": json.RawMessage(`1.50`), "big": json.RawMessage(`12345678901234567890`), "text": json.RawMessage(`"é<&> \u2028"`),
+		},
+	}
 	r.Root.Out = map[int]machine.Data{0: {Kind: machine.ByRef, Ref: machine.Ref{Seq: 1}}}
 	st := f.start(r, task("a"), machine.SetTimer{Key: "t", Due: r.At.Add(time.Hour)})
 	f.document(r, "m[0:]", `{"s":"s1"}`)

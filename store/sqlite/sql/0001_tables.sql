@@ -35,6 +35,7 @@ create table runs (
   finished_at      integer not null,
   rare             integer not null check (rare between 0 and 1),
   error            text,
+  options          text    not null,
   doc              blob    not null
 ) without rowid;
 
