@@ -378,13 +378,13 @@ type Filter struct {
 	Key      string
 	Status   []machine.Status
 	Labels   map[string]string // all of them, with these values
-	IDSuffix string       // ending of the id as text, hyphens left out
-	FailedAt string       // the step of the run's error
-	Code     string       // the code of the run's error
-	Since    machine.Time // created then or later
-	Until    machine.Time // created before
-	Before   string       // keyset: only ids before this one
-	Limit    int          // 0: 100
+	IDSuffix string            // ending of the id as text, hyphens left out
+	FailedAt string            // the step of the run's error
+	Code     string            // the code of the run's error
+	Since    machine.Time      // created then or later
+	Until    machine.Time      // created before
+	Before   string            // keyset: only ids before this one
+	Limit    int               // 0: 100
 }
 
 // RunRow is a run in a list.
