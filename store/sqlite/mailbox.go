@@ -18,7 +18,7 @@ func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, er
 			if err != nil {
 				return err
 			}
-			if why != nil {
+			if out[i] = nil; why != nil {
 				out[i] = fmt.Errorf("message to run %s: %w", messages[i].RunID, why)
 			}
 		}

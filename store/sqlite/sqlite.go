@@ -2,9 +2,9 @@
 //
 // Nouns: a [Store] is one open handle with one connection that writes and a few that read; a turn is the right to ask for
 // SQLite's write lock next, so that processes take it by turns; an owner's lock is a file lock that its process holds as
-// long as it lives, so that a free one proves its death.
+// long as it lives, so that a free one proves its death; the line is where calls that write wait, to share a transaction.
 //
-// Every write is one transaction, durable when the call returns (WAL, synchronous=FULL). A busy database is waited for.
+// Every write is part of one transaction, durable when the call returns (WAL, synchronous=FULL). A busy database is waited for.
 // Statements stand beside the method that runs them; the schema is in sql/, numbered and forward only.
 // It imports store and machine, SQLite, and nothing else of this module.
 package sqlite
@@ -52,6 +52,7 @@ type Store struct {
 	path    string
 	o       Options
 	writer  chan *conn // holds the writing connection while nobody writes
+	line    line
 	readers chan *conn // holds a reading connection, or nil for one not opened yet, for each that may read now
 	turn    *turnstile
 	owners  *owners

@@ -5,58 +5,14 @@ import (
 	"time"
 )
 
-// write runs do in one transaction that holds the write lock, and commits it unless do fails. Calls of this process wait
-// for each other in order; processes take turns.
-func (s *Store) write(ctx context.Context, op string, do func(c *conn) error) error {
-	call, cancel := context.WithTimeout(ctx, s.o.CallTimeout)
-	defer cancel()
-	select {
-	case c := <-s.writer:
-		err := s.transact(call, c, do)
-		written := c.written
-		s.writer <- c
-		s.log.note(call, written)
-		return s.fault(ctx, op, err)
-	case <-s.closing:
-		return s.fault(ctx, op, errClosed)
-	case <-call.Done():
-		return s.fault(ctx, op, call.Err())
-	}
-}
-
-func (s *Store) transact(ctx context.Context, c *conn, do func(c *conn) error) (err error) {
+// begin takes the write lock. The turn is held while asking for it only: a process that has just written and comes again
+// finds the turn taken by one that waits.
+func (s *Store) begin(ctx context.Context, c *conn) error {
 	select {
 	case <-s.closing:
 		return errClosed
 	default:
 	}
-	if err := s.begin(ctx, c); err != nil {
-		return err
-	}
-	committed := false
-	defer func() {
-		if !committed {
-			c.rollback()
-			s.lanes.forget()
-		}
-	}()
-	s.lanes.stale = true
-	c.db.SetInterrupt(ctx.Done())
-	defer c.db.SetInterrupt(nil)
-	if err := do(c); err != nil {
-		return err
-	}
-	c.db.SetInterrupt(nil) // a commit that has begun is carried through
-	if err := c.do("commit"); err != nil {
-		return err
-	}
-	committed = true
-	return nil
-}
-
-// begin takes the write lock. The turn is held while asking for it only: a process that has just written and comes again
-// finds the turn taken by one that waits.
-func (s *Store) begin(ctx context.Context, c *conn) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.BusyTimeout)
 	defer cancel()
 	if err := s.turn.take(ctx); err != nil {
@@ -133,9 +89,7 @@ func (s *Store) glance(ctx context.Context, held **conn, look func(c *conn) erro
 	if err := s.snapshot(ctx, c); err != nil {
 		return err
 	}
-	c.db.SetInterrupt(ctx.Done())
-	defer c.db.SetInterrupt(nil)
-	return look(c)
+	return c.interruptible(ctx, look)
 }
 
 // snapshot begins a reading transaction. The first read fixes what it sees and is the only one that can find the database
