@@ -29,7 +29,8 @@ func Millrace() House {
 			{Path: "runner/httpcall"},
 
 			{Path: "internal/clock"},
-			{Path: "internal/engine", Uses: append([]string{"internal/clock"}, core...), Tests: adapters},
+			{Path: "internal/mask"},
+			{Path: "internal/engine", Uses: append([]string{"internal/clock", "internal/mask"}, core...), Tests: adapters},
 			{Path: ".", Uses: append([]string{"internal/engine", "internal/clock"}, core...), Tests: adapters},
 			{Path: "internal/sim", Uses: append([]string{"internal/engine", "internal/clock", "store/memory", "store/faulty"}, core...)},
 
