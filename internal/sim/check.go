@@ -61,7 +61,7 @@ func (w *world) checkTasks(r *run, live []store.Live, want []string) {
 		case held != (l.State == store.Leased), held && (l.Token != h.token || l.Attempt != h.number || l.Owner != h.owner):
 			w.fault("%s: %s is stored as held by %q under attempt %d; it is held by %q under attempt %d",
 				r.header.ID, l.Path, l.Owner, l.Attempt, h.owner, h.number)
-		case l.Lane.ID == 0 || l.Lane.Handler != "work" || l.Lane.Paused:
+		case l.Lane.ID == 0 || l.Lane.Handler != "work" && l.Lane.Handler != "fails" || l.Lane.Paused:
 			w.fault("%s: nobody would claim %s", r.header.ID, l.Path)
 		case l.State == store.Delayed && l.Due == 0:
 			w.fault("%s: %s is delayed for ever", r.header.ID, l.Path)

@@ -101,6 +101,7 @@ func (d *drawer) task(s *step) {
 	add(8, "priority: 3")
 	add(8, "at_most_once: true")
 	add(6, "with: { got: \"${ prev }\" }")
+	s.doomed = d.one(14)
 }
 
 func (d *drawer) composite(s *step, depth int) {
@@ -169,7 +170,7 @@ func (d *drawer) loop(s *step) {
 func (d *drawer) edges(b *body) {
 	for i, s := range b.steps {
 		for j := range i {
-			if b.steps[j].action != "end" && b.steps[j].action != "fail" && d.one(3) {
+			if b.steps[j].action != "end" && b.steps[j].action != "fail" && d.IntN(5) < 2 {
 				s.after = append(s.after, j)
 			}
 		}
@@ -178,6 +179,30 @@ func (d *drawer) edges(b *body) {
 		if i+1 < len(b.steps) && s.action == "task" && d.one(7) {
 			d.forked(s, i, len(b.steps))
 		}
+	}
+	if len(b.steps) > 3 && d.one(2) {
+		d.diamond(b)
+	}
+}
+
+// diamond makes the last step join a step that fails, and is caught elsewhere, with another: the way on from the failed one
+// is missing, unless the catch leads to the join too.
+func (d *drawer) diamond(b *body) {
+	n := len(b.steps)
+	x, other, target, join := d.IntN(n-3), n-3, n-2, n-1
+	if x == other || b.steps[x].action != "task" || b.steps[other].action != "task" || b.steps[join].action == "switch" {
+		return
+	}
+	s := b.steps[x]
+	s.doomed, s.attempts, s.guard = true, 1, always
+	s.catches = []way{{next: target}}
+	after := []int{x, other}
+	if d.one(2) {
+		after = append(after, target)
+	}
+	b.steps[join].after = after
+	if d.one(2) {
+		b.steps[join].join = "settled"
 	}
 }
 
@@ -236,14 +261,17 @@ func (d *drawer) handlers(b *body, depth int) {
 		if s.action == "fail" || s.action == "end" || jumpy || s.code == "plain" {
 			continue
 		}
-		if d.one(5) {
+		if len(s.catches) > 0 {
+			continue
+		}
+		if d.one(4) {
 			s.onError = pick(d, "continue", "skip")
 		}
-		if !d.one(5) {
+		if !d.one(3) {
 			continue
 		}
 		for range 1 + d.IntN(2) {
-			c := way{only: pick(d, "", "chosen", "broken", "timeout", "lost", "join_short"), next: -1}
+			c := way{only: pick(d, "", "", "broken", "broken", "chosen", "timeout", "lost", "join_short"), next: -1}
 			if i+1 < len(b.steps) && b.kind != single && d.one(2) {
 				c.next = i + 1 + d.IntN(len(b.steps)-i-1)
 				if b.kind == sequence {
@@ -282,7 +310,7 @@ func (b *body) incoming(to int) int {
 func (d *drawer) join(b *body, i int) {
 	s := b.steps[i]
 	in := b.incoming(i)
-	if b.kind != graph || in < 2 || !d.one(2) {
+	if b.kind != graph || in < 2 || s.join != "" || !d.one(2) {
 		return
 	}
 	s.join = "settled"

@@ -59,6 +59,15 @@ type fate struct {
 
 const forever = 1000
 
+// fateOf is the fate of a job's task, by its handler.
+func (w *world) fateOf(j *job) fate {
+	f := w.fate(j.attempt.ID, j.attempt.Path)
+	if j.attempt.Handler == "fails" {
+		f.fails, f.hangs = forever, false
+	}
+	return f
+}
+
 func (w *world) fate(run, path string) fate {
 	h := fnv.New64a()
 	_, _ = fmt.Fprint(h, w.seed, run, path) // a hash never fails
@@ -125,7 +134,7 @@ func (w *world) executed(j *job) {
 		w.fault("%v gets %s, and an attempt before got %s", j.attempt, j.attempt.Input, before)
 	}
 	w.inputs[key] = string(j.attempt.Input)
-	f := w.fate(n.run, n.path)
+	f := w.fateOf(j)
 	j.readyAt = w.clock.Now().Add(f.takes)
 	if f.hangs && n.number == 1 && !w.calm {
 		j.readyAt = w.clock.Now().Add(24 * time.Hour)
@@ -148,7 +157,7 @@ func (w *world) heed(j *job) {
 // finish answers as the task's fate says.
 func (w *world) finish(j *job) {
 	n := j.name()
-	f := w.fate(n.run, n.path)
+	f := w.fateOf(j)
 	key := n.run + " " + n.path
 	switch {
 	case w.failures[key] >= f.fails:

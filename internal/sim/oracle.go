@@ -17,12 +17,15 @@ type oracle struct {
 	results map[string]result // of tasks, by path
 	fired   map[string]bool   // timers that fired, by key
 	never   []string          // steps that must not have been reached
+	wrong   []string          // what the journal itself shows to be wrong
 }
 
-// result is what became of a task in the end: it succeeded, failed with a code, or neither.
+// result is what became of a task in the end: it succeeded, or its last attempt failed.
 type result struct {
-	ok   bool
-	code string
+	ok      bool
+	last    machine.Error
+	fails   int // attempts that failed or were lost
+	stopped bool
 }
 
 // kind is how something had to end.
@@ -66,21 +69,28 @@ func newOracle(entries []store.Entry) *oracle {
 	o := &oracle{results: map[string]result{}, fired: map[string]bool{}}
 	for i := range entries {
 		e := &entries[i]
-		switch e.Kind {
-		case machine.TaskSucceeded:
-			o.results[e.Path] = result{ok: true}
-		case machine.TaskFailed:
-			var x machine.Error
-			_ = json.Unmarshal(e.Payload, &x) // an unreadable one has no code
-			o.results[e.Path] = result{code: x.Code}
-		case machine.TaskLost:
-			o.results[e.Path] = result{code: machine.CodeLost}
-		case machine.TaskStopped, machine.TaskReleased:
-			delete(o.results, e.Path)
-		case machine.TimerFired:
+		if e.Kind == machine.TimerFired {
 			o.fired[e.Path] = true
+		}
+		if !isOutcome(e.Kind) {
+			continue
+		}
+		r := o.results[e.Path]
+		if r.last.Permanent && e.Facts != nil {
+			o.wrong = append(o.wrong, fmt.Sprintf("entry %d is about another attempt of %s after a permanent failure", e.Seq, e.Path))
+		}
+		r.ok, r.last = e.Kind == machine.TaskSucceeded, machine.Error{}
+		r.stopped = e.Kind == machine.TaskStopped || e.Kind == machine.TaskReleased
+		switch e.Kind {
+		case machine.TaskFailed:
+			r.fails++
+			_ = json.Unmarshal(e.Payload, &r.last) // an unreadable one has no code
+		case machine.TaskLost:
+			r.fails++
+			r.last = machine.Error{Code: machine.CodeLost, Passing: true}
 		default:
 		}
+		o.results[e.Path] = r
 	}
 	return o
 }
@@ -90,6 +100,9 @@ func (w *world) consult(r *run, entries []store.Entry, run *machine.Run) {
 	o := newOracle(entries)
 	v := o.body(r.plan.root, "")
 	id := r.header.ID
+	for _, wrong := range o.wrong {
+		w.fault("%s: %s", id, wrong)
+	}
 	for _, path := range o.never {
 		for i := range entries {
 			if p := entries[i].Path; p == path || strings.HasPrefix(p, path) && strings.ContainsAny(p[len(path):len(path)+1], "/~[#!") {
@@ -206,17 +219,37 @@ func (o *oracle) step(b *body, s *step, scope string, visit, came, from int) ver
 }
 
 func (o *oracle) task(s *step, at string) verdict {
-	switch r, ok := o.results[at]; {
-	case !ok:
-		return verdict{kind: hole, hole: at, way: -1}
-	case r.ok:
+	r, ok := o.results[at]
+	if most := max(s.attempts, 1); r.fails > most && (s.attempts > 0 || r.fails > 4) {
+		o.wrong = append(o.wrong, fmt.Sprintf("%s failed %d times", at, r.fails))
+	}
+	switch {
+	case ok && r.ok:
 		return verdict{kind: good, way: -1}
-	case r.code == machine.CodeLost && slices.Contains(s.extra, "at_most_once: true"):
+	case !ok || r.stopped || !r.spent(s):
+		return verdict{kind: hole, hole: at, way: -1}
+	case s.atMostOnce() && r.last.Code == machine.CodeLost:
 		return failed(machine.CodeOutcomeUnknown)
 	default:
-		return failed(r.code)
+		return failed(r.last.Code)
 	}
 }
+
+func (s *step) atMostOnce() bool { return slices.Contains(s.extra, "at_most_once: true") }
+
+// budget gives how often a task may fail with an error like its last before it is not tried again.
+func (r *result) budget(s *step) int {
+	switch {
+	case r.last.Permanent || r.last.Final || s.attempts == 0 && !r.last.Passing, s.atMostOnce() && r.last.Code == machine.CodeLost:
+		return 1
+	case s.attempts == 0:
+		return 4 // by the default policy
+	}
+	return s.attempts
+}
+
+// spent says whether a task that failed must not be tried again.
+func (r *result) spent(s *step) bool { return r.fails >= r.budget(s) }
 
 // handled applies catch and on_error to a failure.
 func (o *oracle) handled(s *step, at string, v verdict) verdict {

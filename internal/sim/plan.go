@@ -41,6 +41,7 @@ type step struct {
 	catches    []way
 	onError    string // "", continue, skip
 	attempts   int    // 0: no retry of its own
+	doomed     bool   // a task that always fails
 	extra      []string
 
 	inner    []*body // of the composite: block, branches, item, pass
@@ -193,7 +194,11 @@ func (w *writer) ways(d int, b *body, ways []way) {
 func (w *writer) action(d int, b *body, s *step) {
 	switch s.action {
 	case "task":
-		w.line(d, "task: work")
+		if s.doomed {
+			w.line(d, "task: fails")
+		} else {
+			w.line(d, "task: work")
+		}
 	case "set":
 		w.line(d, "set: { made: 1 }")
 	case "wait":

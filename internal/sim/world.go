@@ -165,7 +165,7 @@ func (w *world) spawn() *process {
 	p.flaky = []int{0, 0, 10, 60}[w.random.IntN(4)]
 	p.line = &line{Store: faulty.New(w.truth, func(op string, _ int) faulty.Fault { return w.plan(p, op) }), world: w, process: p, unsure: map[string]bool{}}
 	c := engine.Config{
-		Owner: p.name, Handlers: map[string]engine.Handler{"work": nobody{}}, Slots: 1 + w.random.IntN(8), CallTimeout: 24 * time.Hour,
+		Owner: p.name, Handlers: map[string]engine.Handler{"work": nobody{}, "fails": nobody{}}, Slots: 1 + w.random.IntN(8), CallTimeout: 24 * time.Hour,
 		Clock: p.clock, Launcher: launcher{w, p}, Logger: slog.New(slog.DiscardHandler), Seed: w.random.Uint64() | 1,
 		NewID: w.newID, Batch: 1 + w.random.IntN(4),
 	}
