@@ -1,6 +1,7 @@
 package millrace
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/millrace-go/millrace/machine"
@@ -44,4 +45,12 @@ func errorView(e *machine.Error, path string, attempt int) *ErrorView {
 		path = e.Step
 	}
 	return &ErrorView{Code: e.Code, Message: e.Message, Path: path, Attempt: attempt, Hint: hintOf(e.Code)}
+}
+
+// ErrorOf reads an error as it stands in the payload of a journal entry, nil when there is none.
+func ErrorOf(payload json.RawMessage) *machine.Error {
+	if len(payload) == 0 {
+		return nil
+	}
+	return decodeError(payload)
 }

@@ -64,7 +64,7 @@ func (h *history) attempt(e store.Entry) *activity {
 		h.steps[e.Path] = a
 	}
 	a.attempts = max(a.attempts, e.Attempt)
-	began := attemptStart(e.Facts)
+	began := FactsOf(e.Facts).StartedAt
 	if a.started == 0 {
 		a.started = began
 	}
@@ -89,18 +89,22 @@ func outer(path string) (string, bool) {
 	return path[:i], true
 }
 
-// attemptStart reads when the attempt began out of the facts of its outcome, 0 when they do not say.
-func attemptStart(facts json.RawMessage) machine.Time {
-	if len(facts) == 0 {
-		return 0
+// Facts is what the journal entry that ended an attempt tells people about it. Fields that it does not tell are zero.
+type Facts struct {
+	Worker    string       `json:"worker"` // the process that held it
+	StartedAt machine.Time `json:"started_at"`
+	WaitedMS  int64        `json:"waited_ms"` // from ready to claimed
+	Log       string       `json:"log"`       // the end of what it said
+	Stack     string       `json:"stack"`     // of a panic
+}
+
+// FactsOf reads the facts of a journal entry. Those of another version of the program may tell less.
+func FactsOf(facts json.RawMessage) Facts {
+	var f Facts
+	if len(facts) == 0 || json.Unmarshal(facts, &f) != nil {
+		return Facts{}
 	}
-	var f struct {
-		StartedAt machine.Time `json:"started_at"`
-	}
-	if json.Unmarshal(facts, &f) != nil { // written by another version: the times are then unknown
-		return 0
-	}
-	return f.StartedAt
+	return f
 }
 
 func decodeError(payload json.RawMessage) *machine.Error {

@@ -58,9 +58,19 @@ func taskWait(t *tree, run *machine.Run, task store.Live) (WaitView, bool) {
 // needs names who could execute a ready task.
 func needs(run *machine.Run, task store.Live) string {
 	if task.Lane.Handler == machine.CommandHandler(run.Home) {
-		return "a process that runs the workflow's commands: millrace resume " + run.ID
+		return "a process that runs the workflow's commands: " + server(run)
 	}
 	return "a worker that serves the handler " + task.Lane.Handler
+}
+
+// server says which command serves the commands of a run.
+func server(run *machine.Run) string {
+	host, folder, isPlace := strings.Cut(run.Home, ":/")
+	ending := run.ID[max(0, len(run.ID)-8):]
+	if isPlace {
+		return "`millrace worker` in /" + folder + " on " + host + ", or `millrace resume " + ending + "`"
+	}
+	return "`millrace worker --home " + run.Home + "`, or `millrace resume " + ending + "`"
 }
 
 // timerWait finds the activation whose timer it is (its key is the activation's path, an exclamation mark and what it is

@@ -254,6 +254,9 @@ func (e *Engine) BeatOnce(ctx context.Context) error {
 		Owner: e.cfg.Owner, Host: e.host, PID: os.Getpid(),
 		Serves: slices.Sorted(maps.Keys(e.cfg.Handlers)), Draining: e.phase != working,
 	}
+	if e.cfg.Only != nil { // it takes nothing of what its handlers could do for other runs
+		p.Serves = []string{"run " + e.cfg.Only.RunID}
+	}
 	e.mu.Unlock()
 	return e.fault("beat", e.st.Beat(c, p))
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -108,8 +109,9 @@ database; a run that was interrupted, even by kill -9, goes on where it was.`,
 		"the database, sqlite:PATH (default $MILLRACE_DB, else .millrace/millrace.db here or in a folder above)")
 	f.StringVar(&a.tenant, "tenant", orElse(os.Getenv("MILLRACE_TENANT"), "default"), "whose workflows and runs")
 	root.AddCommand(
-		a.runCommand(), a.resumeCommand(), a.validateCommand(), a.graphCommand(),
-		a.runsCommand(), a.showCommand(), a.journalCommand(), a.versionCommand(),
+		a.initCommand(), a.runCommand(), a.resumeCommand(), a.startCommand(), a.workerCommand(), a.watchCommand(),
+		a.runsCommand(), a.showCommand(), a.logsCommand(), a.journalCommand(), a.queuesCommand(),
+		a.validateCommand(), a.graphCommand(), a.registerCommand(), a.workflowsCommand(), a.versionCommand(),
 	)
 	return root
 }
@@ -138,6 +140,9 @@ func (a *app) printLine(doc any) error {
 
 // say writes a line for people to standard error.
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
+
+// quiet gives a logger that says nothing: what matters is told by the command itself.
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // style is what a file can show: colours on a terminal unless NO_COLOR is set, more than ASCII unless the locale says no.
 func style(f *os.File) screen.Style {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/logfile"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/sqlite"
 )
@@ -28,6 +30,11 @@ type database struct {
 // scratch is the folder of a run's steps on this machine.
 func (d database) scratch(runID string) string {
 	return filepath.Join(filepath.Dir(d.path), "scratch", runID)
+}
+
+// logs holds what attempts say while they run.
+func (d database) logs() *logfile.Folder {
+	return logfile.At(filepath.Join(filepath.Dir(d.path), "logs"))
 }
 
 // locate finds the database: the one that was named, else the nearest in this folder and those above, else the one that
@@ -70,7 +77,7 @@ func named(url string) (database, error) {
 var errNoDatabase = fmt.Errorf("there is no run yet: %w", store.ErrNotFound)
 
 // create opens the database, and makes it when there is none. A call waits for a locked one for at most patience.
-func (a *app) create(ctx context.Context, patience duration) (*sqlite.Store, database, error) {
+func (a *app) create(ctx context.Context, patience arguments.Duration) (*sqlite.Store, database, error) {
 	d, err := a.locate()
 	if err != nil {
 		return nil, d, err
@@ -99,14 +106,14 @@ func (a *app) open(ctx context.Context) (*sqlite.Store, database, error) {
 			hint: "look at --db and $MILLRACE_DB; `millrace run` makes it",
 		}
 	}
-	st, err := openFile(ctx, d, duration(callTimeout))
+	st, err := openFile(ctx, d, arguments.Duration(callTimeout))
 	return st, d, err
 }
 
 // longestBusy is how long one call waits for a database that another program has locked.
 const longestBusy = 10 * time.Second
 
-func openFile(ctx context.Context, d database, patience duration) (*sqlite.Store, error) {
+func openFile(ctx context.Context, d database, patience arguments.Duration) (*sqlite.Store, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
 	return sqlite.Open(ctx, d.path, sqlite.Options{BusyTimeout: min(time.Duration(patience), longestBusy)})

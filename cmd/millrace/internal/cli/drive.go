@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/execute"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
@@ -21,9 +23,9 @@ import (
 // driveFlags are how a run is driven.
 type driveFlags struct {
 	wait     bool
-	timeout  duration
-	patience duration
-	grace    duration
+	timeout  arguments.Duration
+	patience arguments.Duration
+	grace    arguments.Duration
 	all      bool
 }
 
@@ -36,17 +38,10 @@ type drive struct {
 	id       string
 	folder   string // of its commands; empty: it has none
 	home     string
-	scratch  string
-	log      *logs
+	db       database
+	log      *execute.Log
 	show     display
 	follower *millrace.Follower
-}
-
-// display shows the run while it is driven.
-type display interface {
-	view(v *millrace.View, note string) error
-	line(path, text string)
-	close() error
 }
 
 const (
@@ -59,9 +54,9 @@ const (
 func (d *drive) run(ctx context.Context) (*millrace.View, int, error) {
 	d.driving.Store(true)
 	defer d.driving.Store(false)
-	d.log = &logs{}
-	d.show = d.newDisplay()
-	d.log.tell = d.show.line
+	d.log = &execute.Log{Files: d.db.logs()}
+	d.show = d.newDisplay(machine.CommandHandler(d.home), d.log.Last)
+	d.log.Tell = func(_, path, line string) { d.show.line(path, line) }
 	d.follower = d.client.Follow(d.tenant, d.id)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -95,10 +90,11 @@ func (d *drive) run(ctx context.Context) (*millrace.View, int, error) {
 
 // sweep removes what the run's steps left in their scratch folder.
 func (d *drive) sweep() {
-	if err := command.RemoveScratch(d.scratch); err != nil {
+	scratch := d.db.scratch(d.id)
+	if err := command.RemoveScratch(scratch); err != nil {
 		d.say("%v", err)
 	}
-	_ = os.Remove(filepath.Dir(d.scratch)) // it stays when other runs have theirs in it
+	_ = os.Remove(filepath.Dir(scratch)) // it stays when other runs have theirs in it
 }
 
 func (d *drive) engine() (*engine.Engine, error) {
@@ -109,8 +105,8 @@ func (d *drive) engine() (*engine.Engine, error) {
 	}
 	if d.folder != "" {
 		c.Handlers = map[string]engine.Handler{
-			machine.CommandHandler(d.home): &commands{
-				folder: d.folder, scratch: d.scratch, grace: time.Duration(d.flags.grace), log: d.log,
+			machine.CommandHandler(d.home): &execute.Commands{
+				Folder: d.folder, Scratch: d.db.scratch, Grace: time.Duration(d.flags.grace), Log: d.log,
 			},
 		}
 	}
@@ -235,62 +231,4 @@ func (d *drive) last(ctx context.Context) (*millrace.View, error) {
 		o.Steps = -1
 	}
 	return d.view(ctx, o)
-}
-
-// terminal shows frames in place.
-type terminal struct {
-	d    *drive
-	live *screen.Live
-	out  *os.File
-}
-
-func (t *terminal) view(v *millrace.View, note string) error {
-	width, height := size(t.out)
-	f := screen.Frame{
-		View: v, Logs: t.d.log.lines(), Served: machine.CommandHandler(t.d.home), Note: note, Now: time.Now(),
-		Width: width, Height: height - 1, Style: style(t.out),
-	}
-	return t.live.Draw(f.Lines(), width)
-}
-
-func (t *terminal) line(string, string) {}
-func (t *terminal) close() error        { return t.live.Close() }
-
-// plainLines tells changes line by line.
-type plainLines struct {
-	*app
-	progress screen.Progress
-	note     string
-}
-
-func (p *plainLines) view(v *millrace.View, note string) error {
-	for _, line := range p.progress.Lines(v, time.Now()) {
-		p.say("%s", line)
-	}
-	if note != p.note && note != "" {
-		p.say("%s", note)
-	}
-	p.note = note
-	return nil
-}
-
-func (p *plainLines) line(path, text string) { p.say("%s | %s", path, text) }
-func (p *plainLines) close() error           { return nil }
-
-// silent shows nothing: with --json in a pipe, standard error is for errors alone.
-type silent struct{}
-
-func (silent) view(*millrace.View, string) error { return nil }
-func (silent) line(string, string)               {}
-func (silent) close() error                      { return nil }
-
-func (d *drive) newDisplay() display {
-	switch {
-	case isTerminal(d.err):
-		return &terminal{d: d, live: screen.NewLive(d.err), out: d.err}
-	case d.json:
-		return silent{}
-	default:
-		return &plainLines{app: d.app, progress: screen.Progress{Served: machine.CommandHandler(d.home)}}
-	}
 }

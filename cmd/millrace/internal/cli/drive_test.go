@@ -12,6 +12,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/faulty"
@@ -50,7 +51,7 @@ func text(t *testing.T, f *os.File) string {
 }
 
 func quick(patience time.Duration) driveFlags {
-	return driveFlags{patience: duration(patience), grace: duration(time.Second)}
+	return driveFlags{patience: arguments.Duration(patience), grace: arguments.Duration(time.Second)}
 }
 
 // begin starts a run of hello in a folder of its own.
@@ -72,7 +73,7 @@ func begin(t *testing.T, a *app, st store.Store) (id string, db database) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, err = a.start(t.Context(), st, def, []byte("{}"), "", home, duration(time.Minute)); err != nil {
+	if id, err = a.start(t.Context(), st, def, []byte("{}"), "", home, arguments.Duration(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	return id, database{path: filepath.Join(folder, "x.db")}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
 )
@@ -87,6 +88,10 @@ func explain(err error) *failure {
 		f.code, f.message, f.mistakes = "mistakes", m.Error(), m.List
 		return f
 	}
+	if m, ok := errors.AsType[*arguments.Mistake](err); ok {
+		f.code, f.message, f.hint = "usage", m.Message, m.Hint
+		return f
+	}
 	if in, ok := errors.AsType[*workflow.InputError](err); ok {
 		f.code, f.message = "input", in.Error()
 		f.hint = "give values with -i NAME=VALUE or --input JSON, @FILE or - (standard input)"
@@ -109,8 +114,10 @@ func explain(err error) *failure {
 		f.status, f.code, f.hint = statusRefused, "ambiguous", "write more of the id's end"
 	case errors.Is(err, store.ErrEnded):
 		f.status, f.code, f.hint = statusRefused, "ended", "`millrace show` tells how it ended"
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		f.code = "file"
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok && f.code == "failed" {
+		file := fileFailure(p.Path, p)
+		_ = errors.As(file, &f)
 	}
 	return f
 }

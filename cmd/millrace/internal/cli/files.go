@@ -22,6 +22,15 @@ func readWorkflow(file string) (*workflow.Definition, error) {
 	return workflow.Read(file, data)
 }
 
+// readWorkflows reads and checks a file that may hold several workflows.
+func readWorkflows(file string) ([]*workflow.Definition, error) {
+	data, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return workflow.ReadAll(file, data)
+}
+
 func readFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -62,12 +71,18 @@ func cause(err error) error {
 
 // folderOf gives the absolute folder of a workflow file, without links: the home of its commands.
 func folderOf(file string) (string, error) {
-	abs, err := filepath.Abs(file)
+	abs, err := realPath(file)
+	return filepath.Dir(abs), err
+}
+
+// realPath gives an absolute path without links.
+func realPath(path string) (string, error) {
+	abs, err := filepath.Abs(path)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if err != nil {
-		return "", fileFailure(file, err)
+		return "", fileFailure(path, err)
 	}
-	return filepath.Dir(abs), nil
+	return abs, nil
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A home is where the commands of a workflow's file run: host and absolute folder, "HOST:/FOLDER". Other machines never take
-// them.
+// A home is where the commands of a workflow's file run: host and absolute folder, "HOST:/FOLDER", which other machines never
+// take; or the name that workers were given with --home.
 
 func hostName() (string, error) {
 	if name := os.Getenv("MILLRACE_HOST"); name != "" {
@@ -26,14 +26,34 @@ func homeOf(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return homeAt(folder)
+}
+
+// homeOfFolder gives the home of the files in a folder.
+func homeOfFolder(folder string) (string, error) {
+	abs, err := realPath(folder)
+	if err != nil {
+		return "", err
+	}
+	return homeAt(abs)
+}
+
+func homeAt(folder string) (string, error) {
 	host, err := hostName()
 	return host + ":" + folder, err
 }
 
-// folderHere gives the folder of a home, which must be on this machine and still there.
+// namedHome says whether a home is a name that was given to it, and no place.
+func namedHome(home string) bool { return home != "" && !strings.Contains(home, ":/") }
+
+// folderHere gives the folder of a home, which must be on this machine and still there; that of a name is the one that the
+// process is in.
 func folderHere(home string) (string, error) {
 	if home == "" {
 		return "", nil
+	}
+	if namedHome(home) {
+		return realPath(".")
 	}
 	host, folder, _ := strings.Cut(home, ":/")
 	folder = "/" + folder

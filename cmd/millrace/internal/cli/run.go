@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
@@ -18,35 +19,14 @@ import (
 	"github.com/millrace-go/millrace/workflow"
 )
 
-// duration is a flag in the spellings of workflow files.
-type duration time.Duration
-
-// String gives the duration as Go writes it; nothing for zero.
-func (d *duration) String() string {
-	if *d == 0 {
-		return ""
-	}
-	return time.Duration(*d).String()
-}
-
-// Set reads a duration.
-func (d *duration) Set(text string) error {
-	v, err := workflow.ParseDuration(text)
-	*d = duration(v)
-	return err
-}
-
-// Type names what is expected.
-func (d *duration) Type() string { return "duration" }
-
 type runFlags struct {
 	driveFlags
-	input inputFlags
+	input arguments.Input
 	key   string
 }
 
 func (f *driveFlags) add(c *cobra.Command) {
-	f.patience, f.grace = duration(90*time.Second), duration(10*time.Second)
+	f.patience, f.grace = arguments.Duration(90*time.Second), arguments.Duration(10*time.Second)
 	c.Flags().BoolVar(&f.wait, "wait", false, "stay when only a person or an event can help")
 	c.Flags().Var(&f.timeout, "timeout", "leave after so long, with status 124; the run can be resumed")
 	c.Flags().Var(&f.grace, "grace", "how long what runs may go on when this process is told to leave, or a step to stop")
@@ -77,8 +57,7 @@ end is told.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], f) },
 	}
-	c.Flags().StringArrayVarP(&f.input.values, "input-value", "i", nil, "an input, NAME=VALUE, converted to the type that the schema names")
-	c.Flags().StringVar(&f.input.whole, "input", "", "the whole input: JSON, @FILE, or - for standard input")
+	f.input.Add(c)
 	c.Flags().StringVar(&f.key, "key", "", "the run's own identity: the same key never starts the same work twice")
 	f.add(c)
 	return c
@@ -89,7 +68,7 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	input, err := f.input.build(def, a.in)
+	input, err := f.input.Build(def, a.in)
 	if err != nil {
 		return err
 	}
@@ -182,7 +161,7 @@ func (a *app) driveOpen(ctx context.Context, st store.Store, db database, id str
 	}
 	d := &drive{
 		app: a, flags: f, st: &watched{Store: st}, client: client, id: id,
-		folder: folder, home: v.Home, scratch: db.scratch(id),
+		folder: folder, home: v.Home, db: db,
 	}
 	return d.run(ctx)
 }
@@ -249,7 +228,7 @@ func (a *app) printOutput(out json.RawMessage) error {
 
 // start registers the definition and starts a run of it, or finds the one that the key names.
 func (a *app) start(
-	ctx context.Context, st store.Store, def *workflow.Definition, input json.RawMessage, key, home string, patience duration,
+	ctx context.Context, st store.Store, def *workflow.Definition, input json.RawMessage, key, home string, patience arguments.Duration,
 ) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(patience)+longestBusy)
 	defer cancel()

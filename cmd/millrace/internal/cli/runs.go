@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
-	"github.com/millrace-go/millrace/workflow"
 )
 
 // withClient calls use with a client of the database that must be there.
@@ -107,29 +107,11 @@ func (f runsFlags) filter(tenant string, now time.Time) (store.Filter, error) {
 		out.Status = append(out.Status, machine.Status(s))
 	}
 	var err error
-	if out.Since, err = parseMoment("--since", f.since, now); err != nil {
+	if out.Since, err = arguments.Moment("--since", f.since, now); err != nil {
 		return out, err
 	}
-	out.Until, err = parseMoment("--until", f.until, now)
+	out.Until, err = arguments.Moment("--until", f.until, now)
 	return out, err
-}
-
-// parseMoment reads a time, or a duration before now.
-func parseMoment(flag, text string, now time.Time) (machine.Time, error) {
-	if text == "" {
-		return 0, nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return machine.TimeOf(t), nil
-		}
-	}
-	d, err := workflow.ParseDuration(text)
-	if err != nil {
-		return 0, usage("write a time such as 2026-03-01T08:00:00Z or 2026-03-01, or how long ago, such as 90m or 7d",
-			"%s %q is neither a time nor a duration", flag, text)
-	}
-	return machine.TimeOf(now.Add(-d)), nil
 }
 
 // runsTable lists runs for people.

@@ -64,13 +64,17 @@ func (a *app) show(ctx context.Context, ref string, o millrace.ShowOptions) erro
 	if a.json {
 		return a.print(v)
 	}
-	return writeText(a.out, page(v, time.Now(), columns(a.out), style(a.out)))
+	items := screen.OpenItems
+	if o.Steps < 0 {
+		items = screen.AllItems
+	}
+	return writeText(a.out, page(v, items, time.Now(), columns(a.out), style(a.out)))
 }
 
 // page shows a run for people.
-func page(v *millrace.View, now time.Time, width int, s screen.Style) string {
+func page(v *millrace.View, items screen.Items, now time.Time, width int, s screen.Style) string {
 	var b strings.Builder
-	f := screen.Frame{View: v, Now: now, Width: min(width, 200), Style: s, Whole: true}
+	f := screen.Frame{View: v, Now: now, Width: min(width, 200), Style: s, Items: items}
 	for _, line := range f.Lines() {
 		b.WriteString(line + "\n")
 	}

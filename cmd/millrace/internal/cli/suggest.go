@@ -11,11 +11,9 @@ import (
 
 // later are commands of the command line's contract that this version does not have yet.
 var later = map[string]string{
-	"init": "", "start": "use `millrace run`", "watch": "use `millrace show` or `millrace journal -f`",
-	"logs": "use `millrace journal`", "schema": "", "register": "`millrace run` registers", "workflows": "",
 	"why": "use `millrace show`", "cancel": "", "abort": "", "pause": "", "retry": "", "emit": "", "approvals": "",
-	"approve": "", "reject": "", "dead": "use `millrace show`", "queues": "", "worker": "", "server": "", "dev": "",
-	"migrate": "", "prune": "", "doctor": "", "bench": "",
+	"approve": "", "reject": "", "dead": "use `millrace show`", "server": "", "dev": "", "migrate": "", "prune": "",
+	"doctor": "", "bench": "",
 }
 
 // laterFlags are flags of the contract that this version does not have yet.

@@ -23,11 +23,21 @@ type Frame struct {
 	Served string
 	Note   string // a line below the steps
 	Now    time.Time
-	Width  int  // columns; lines are never wider
-	Height int  // rows; 0: any number
-	Whole  bool // all items of maps and passes of loops, not only the first few of each
+	Width  int // columns; lines are never wider
+	Height int // rows; 0: any number
+	Items  Items
 	Style  Style
 }
+
+// Items says which items of a map, passes of a loop and tries of a composite get a row of their own; the others are counted.
+type Items int
+
+// Which items get a row.
+const (
+	FirstItems Items = iota // the first few: what a frame has room for
+	OpenItems               // those under way, and those that failed, up to a few
+	AllItems
+)
 
 const (
 	minName   = 8
@@ -116,16 +126,29 @@ func (f Frame) rows() []row {
 			hidden[s.Path] = true
 			continue
 		case strings.HasPrefix(name, "[") || strings.HasPrefix(name, "~"):
-			if shown[parent]++; shown[parent] > maxItems && !f.Whole {
+			if !f.shows(s, shown[parent]) {
 				items[parent] = append(items[parent], s)
 				hidden[s.Path] = true
 				continue
 			}
+			shown[parent]++
 		}
 		out = append(out, f.row(s, strings.TrimPrefix(name, "/")))
 	}
 	flush(0)
 	return out
+}
+
+// shows says whether an item gets a row of its own, when so many of its map have one.
+func (f Frame) shows(s millrace.StepView, shown int) bool {
+	switch f.Items {
+	case AllItems:
+		return true
+	case OpenItems:
+		return shown < maxItems && (live(s.Status) && s.Status != "ready" || s.Status == "failed" || s.Status == "caught")
+	default:
+		return shown < maxItems
+	}
 }
 
 func (f Frame) more(steps []millrace.StepView, depth int) row {

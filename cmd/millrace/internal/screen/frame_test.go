@@ -225,11 +225,11 @@ func TestProgressTellsChangesOnce(t *testing.T) {
 	t.Parallel()
 	var p Progress
 	v := order()
-	first := p.Lines(v, noon)
+	first := p.Lines(v, nil, noon)
 	if len(first) == 0 {
 		t.Error("nothing is told of the first view")
 	}
-	if again := p.Lines(v, noon); len(again) != 0 {
+	if again := p.Lines(v, nil, noon); len(again) != 0 {
 		t.Errorf("told again: %q", again)
 	}
 	text, err := json.MarshalIndent(first, "", " ")

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,37 +16,79 @@ type Progress struct {
 	// Served is the handler that this process executes: what is ready for another one waits for a worker.
 	Served string
 
-	steps map[string]millrace.StepView
-	told  map[string]int // tenths of items told of, by map
+	steps  map[string]millrace.StepView
+	told   map[string]int // tenths of items told of, by map
+	needed map[string]int // attempts that waited for somebody and were told of, by step, plus one
 	// status is the run's.
 	status machine.Status
 }
 
-// Lines gives what has changed from the views before to v. Items of maps are counted, not told one by one, unless they fail.
-func (p *Progress) Lines(v *millrace.View, now time.Time) []string {
+// Said is something to tell, and when it happened: a line of an attempt, a change of a step.
+type Said struct {
+	At   time.Time
+	Text string
+}
+
+// Lines gives what has changed from the views before to v, and what was said meanwhile, in the order in which it happened.
+// Items of maps are counted, not told one by one, unless they fail.
+func (p *Progress) Lines(v *millrace.View, said []Said, now time.Time) []string {
 	if p.steps == nil {
-		p.steps, p.told = map[string]millrace.StepView{}, map[string]int{}
+		p.steps, p.told, p.needed = map[string]millrace.StepView{}, map[string]int{}, map[string]int{}
 	}
 	var out []string
 	if p.status == "" {
 		out = append(out, headline(v))
 	}
-	f := Frame{View: v, Served: p.Served}
+	f := Frame{View: v, Served: p.Served, Now: now}
+	changes := slices.Clone(said)
 	for _, s := range v.Steps {
-		was := p.steps[s.Path]
-		p.steps[s.Path] = s
-		if s.Items != nil {
-			out = append(out, p.items(s)...)
-		}
-		if text := f.change(was, s, now); text != "" && (!strings.Contains(s.Path, "[") || s.Error != nil) {
-			out = append(out, s.Path+": "+text)
-		}
+		changes = append(changes, p.step(f, s)...)
+	}
+	slices.SortStableFunc(changes, func(a, b Said) int { return a.At.Compare(b.At) })
+	for _, c := range changes {
+		out = append(out, c.Text)
 	}
 	if p.status != "" && v.Status != p.status {
 		out = append(out, headline(v))
 	}
 	p.status = v.Status
 	return out
+}
+
+// step gives what there is to tell of one step.
+func (p *Progress) step(f Frame, s millrace.StepView) []Said {
+	var out []Said
+	was := p.steps[s.Path]
+	p.steps[s.Path] = s
+	at := happened(s, f.Now)
+	if s.Items != nil {
+		for _, text := range p.items(s) {
+			out = append(out, Said{at, text})
+		}
+	}
+	text := f.change(was, s, f.Now)
+	if text == "" && s.Status == "ready" && p.needed[s.Path] != s.Attempts+1 {
+		if text = strings.TrimPrefix(f.needs(s.Path), "ready"); text != "" {
+			p.needed[s.Path] = s.Attempts + 1
+		}
+	}
+	if text != "" && (!strings.Contains(s.Path, "[") || s.Error != nil) {
+		out = append(out, Said{at, s.Path + ": " + text})
+	}
+	return out
+}
+
+// happened is when a step came to stand where it stands; now when nobody wrote it down.
+func happened(s millrace.StepView, now time.Time) time.Time {
+	switch {
+	case s.FinishedAt != nil:
+		return *s.FinishedAt
+	case s.AttemptAt != nil:
+		return *s.AttemptAt
+	case s.Status == "running" && s.StartedAt != nil && s.Items == nil:
+		return *s.StartedAt
+	}
+	return now
 }
 
 func headline(v *millrace.View) string {
@@ -85,8 +128,6 @@ func (f Frame) change(was, s millrace.StepView, now time.Time) string {
 			return "running, attempt " + strconv.Itoa(s.Attempts)
 		}
 		return "running"
-	case "ready":
-		return strings.TrimPrefix(f.needs(s.Path), "ready")
 	case "succeeded":
 		return "succeeded" + took
 	case "failed", "caught":

@@ -105,10 +105,17 @@ func (f Frame) countdown(due *time.Time, what string) string {
 	return what + " " + text
 }
 
+// patience is how long a ready step may wait before a process that serves nothing says what it needs: until then somebody
+// may be about to take it.
+const patience = 2 * time.Second
+
 // needs says what a ready step waits for.
 func (f Frame) needs(path string) string {
 	for _, w := range f.View.Waiting {
-		if w.Path == path && w.Handler != "" && w.Handler != f.Served && w.Needs != "" {
+		if w.Path != path || w.Handler == "" || w.Handler == f.Served || w.Needs == "" {
+			continue
+		}
+		if f.Served != "" || w.Since != nil && f.Now.Sub(*w.Since) >= patience {
 			return "waits for " + w.Needs
 		}
 	}

@@ -31,6 +31,9 @@ func (s Style) paint(c color, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
+// Heading paints the head of a part.
+func (s Style) Heading(text string) string { return s.paint(bold, text) }
+
 // mark is the sign in front of a step: one of several signs in turn when it moves.
 type mark struct {
 	signs string // in Unicode

@@ -86,6 +86,23 @@ func Clean(s string) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
+// Plain is Clean for text whose spaces matter: tabs and leading spaces stay.
+func Plain(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		if s[i] == 0x1b {
+			i += escapeLength(s[i:])
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		i += n
+		if r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // escapeLength is the length of the escape sequence (ECMA-48) that s begins with.
 func escapeLength(s string) int {
 	if len(s) < 2 {

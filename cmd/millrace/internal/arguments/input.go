@@ -1,4 +1,9 @@
-package cli
+// Package arguments reads what people write on the command line for a run: inputs, variables, labels, secrets, times.
+//
+// Nouns: a [Mistake] is what is wrong with an argument and what to write instead; an [Input] puts a run's input together.
+//
+// It imports workflow, for its schemas and spellings, and cobra for the flags.
+package arguments
 
 import (
 	"bytes"
@@ -10,19 +15,40 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/millrace-go/millrace/workflow"
 )
 
-// inputFlags are how a run's input is given.
-type inputFlags struct {
+// Input is how a run's input is given. Its zero value gives an empty object.
+type Input struct {
 	values []string // NAME=VALUE
 	whole  string   // JSON, @FILE or -
 }
 
+// Add adds the flags.
+func (f *Input) Add(c *cobra.Command) {
+	c.Flags().StringArrayVarP(&f.values, "input-value", "i", nil, "an input, NAME=VALUE, converted to the type that the schema names")
+	c.Flags().StringVar(&f.whole, "input", "", "the whole input: JSON, @FILE, or - for standard input")
+}
+
+// Mistake is what is wrong with an argument.
+type Mistake struct {
+	Message string
+	Hint    string // what to write instead
+}
+
+// Error gives the message.
+func (m *Mistake) Error() string { return m.Message }
+
+func mistake(hint, format string, args ...any) error {
+	return &Mistake{Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
 const maxInput = 1 << 20
 
-// build puts the input together: the whole, with the named values in it, each converted to the type that the schema names.
-func (f inputFlags) build(def *workflow.Definition, stdin io.Reader) (json.RawMessage, error) {
+// Build puts the input together: the whole, with the named values in it, each converted to the type that the schema names.
+func (f Input) Build(def *workflow.Definition, stdin io.Reader) (json.RawMessage, error) {
 	raw := json.RawMessage("{}")
 	if f.whole != "" {
 		var err error
@@ -35,13 +61,13 @@ func (f inputFlags) build(def *workflow.Definition, stdin io.Reader) (json.RawMe
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
-		return nil, usage("leave out -i, or give an object", "-i sets fields of an object, and --input is not one")
+		return nil, mistake("leave out -i, or give an object", "-i sets fields of an object, and --input is not one")
 	}
 	types := propertyTypes(def.Input)
 	for _, pair := range f.values {
 		name, text, found := strings.Cut(pair, "=")
 		if !found || name == "" {
-			return nil, usage("write -i NAME=VALUE", "%q does not name an input", pair)
+			return nil, mistake("write -i NAME=VALUE", "%q does not name an input", pair)
 		}
 		value, err := convert(name, text, types[name])
 		if err != nil {
@@ -52,7 +78,7 @@ func (f inputFlags) build(def *workflow.Definition, stdin io.Reader) (json.RawMe
 	return encodeObject(object), nil
 }
 
-func (f inputFlags) readWhole(stdin io.Reader) (json.RawMessage, error) {
+func (f Input) readWhole(stdin io.Reader) (json.RawMessage, error) {
 	data, from := []byte(f.whole), "--input"
 	switch {
 	case f.whole == "-":
@@ -65,20 +91,20 @@ func (f inputFlags) readWhole(stdin io.Reader) (json.RawMessage, error) {
 		from = f.whole[1:]
 		file, err := os.Open(from)
 		if err != nil {
-			return nil, fileFailure(from, err)
+			return nil, err
 		}
 		defer func() { _ = file.Close() }() // it was only read
 		if data, err = io.ReadAll(io.LimitReader(file, maxInput+1)); err != nil {
-			return nil, fileFailure(from, err)
+			return nil, err
 		}
 	}
 	if len(data) > maxInput {
-		return nil, usage("put large data into a file and give its name", "the input is larger than %d bytes", maxInput)
+		return nil, mistake("put large data into a file and give its name", "the input is larger than %d bytes", maxInput)
 	}
 	data = bytes.TrimSpace(data)
 	var value json.RawMessage
 	if err := json.Unmarshal(data, &value); err != nil {
-		return nil, usage("write one JSON value, such as '{\"name\": \"Ada\"}'", "%s is not JSON: %v", from, err)
+		return nil, mistake("write one JSON value, such as '{\"name\": \"Ada\"}'", "%s is not JSON: %v", from, err)
 	}
 	return data, nil
 }
@@ -140,7 +166,7 @@ func convert(name, text string, types []string) (json.RawMessage, error) {
 		}
 	}
 	if len(types) > 0 && !slices.Contains(types, "string") {
-		return nil, usage("`-i "+name+"="+exampleOf(types[0])+"` would be one",
+		return nil, mistake("`-i "+name+"="+exampleOf(types[0])+"` would be one",
 			"input %s must be of type %s, and %q is not", name, strings.Join(types, " or "), text)
 	}
 	return quote(text), nil

@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/execute"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/internal/engine"
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/runner/command"
+	"github.com/millrace-go/millrace/store"
+)
+
+// workerFlags are what a worker serves and how.
+type workerFlags struct {
+	home   string
+	slots  int
+	queues []string
+	grace  arguments.Duration
+	quiet  bool
+}
+
+func (a *app) workerCommand() *cobra.Command {
+	f := workerFlags{grace: arguments.Duration(10 * time.Second)}
+	c := &cobra.Command{
+		Use:   "worker [FILE|FOLDER]..",
+		Short: "Execute the steps of runs that were started, until told to leave",
+		Long: `Serves runs of this database for as long as it lives: the commands of workflows whose files lie in the folders given
+(the one that you are in, when none is), http steps, waits, retries and timers. Several workers may share one
+database. It takes up what a worker that died has left.
+
+With --home NAME it serves the runs that were started with the same --home instead, in the one folder given: for
+checkouts in different places.
+
+SIGTERM or Ctrl-C drains: no new step begins, what runs has --grace to end and is interrupted then, nothing is
+lost, and the status is 0. A second one leaves at once.`,
+		Example: `  millrace worker
+  millrace worker flows/order.yaml reports/ --slots 16
+  millrace worker --queue reports=2 --queue mail=8
+  millrace worker --home shop`,
+		RunE: func(c *cobra.Command, args []string) error { return a.worker(c.Context(), args, f) },
+	}
+	c.Flags().StringVar(&f.home, "home", "", "serve the commands of runs that were started with this --home")
+	c.Flags().IntVar(&f.slots, "slots", slotsPerCPU*runtime.NumCPU(), "how many steps may run at once")
+	c.Flags().StringArrayVar(&f.queues, "queue", nil, "NAME=N: at most so many steps of a queue at once")
+	c.Flags().Var(&f.grace, "grace", "how long what runs may go on when the worker is told to leave, or a step to stop")
+	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "tell faults only, not how steps and runs end")
+	return c
+}
+
+func (a *app) worker(ctx context.Context, places []string, f workerFlags) error {
+	folders, err := f.folders(places)
+	if err != nil {
+		return err
+	}
+	queues, err := f.limits()
+	if err != nil {
+		return err
+	}
+	st, db, err := a.create(ctx, arguments.Duration(longestBusy))
+	if err != nil {
+		return err
+	}
+	w := &worker{app: a, flags: f, st: st, db: db, log: &execute.Log{Files: db.logs()}}
+	return errors.Join(w.run(ctx, folders, queues), st.Close())
+}
+
+// folders gives the folder of each home that is served.
+func (f workerFlags) folders(places []string) (map[string]string, error) {
+	if len(places) == 0 {
+		places = []string{"."}
+	}
+	out := map[string]string{}
+	for _, place := range places {
+		folder, err := realPath(place)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := os.Stat(folder); err == nil && !info.IsDir() {
+			if _, err := readWorkflow(place); err != nil {
+				return nil, err
+			}
+			folder = filepath.Dir(folder)
+		}
+		home := f.home
+		if home == "" {
+			if home, err = homeAt(folder); err != nil {
+				return nil, err
+			}
+		}
+		if was, taken := out[home]; taken && was != folder {
+			return nil, usage("start a worker for each", "--home %s is one folder, and %s and %s are two", home, was, folder)
+		}
+		out[home] = folder
+	}
+	return out, checkHome(f.home)
+}
+
+// checkHome refuses names that could be taken for a place.
+func checkHome(home string) error {
+	if strings.ContainsAny(home, ":/ \t\n") {
+		return usage("write letters, digits, hyphens", "--home %q is no name", home)
+	}
+	return nil
+}
+
+// limits reads the limits of queues.
+func (f workerFlags) limits() (map[string]int, error) {
+	if f.slots < 1 || f.slots > 100_000 {
+		return nil, usage("write a number from 1 to 100000", "--slots %d is out of range", f.slots)
+	}
+	out := map[string]int{}
+	for _, text := range f.queues {
+		name, number, found := strings.Cut(text, "=")
+		n, err := strconv.Atoi(number)
+		if !found || name == "" || err != nil || n < 1 {
+			return nil, usage("write --queue NAME=N, N being 1 or more", "--queue %q is no limit", text)
+		}
+		out[name] = n
+	}
+	return out, nil
+}
+
+// worker is a process that serves runs. It hears of what it did as the engine's observer.
+type worker struct {
+	*app
+	flags workerFlags
+	st    store.Store
+	db    database
+	log   *execute.Log
+	mu    sync.Mutex // guards writing to standard error
+}
+
+func (w *worker) run(ctx context.Context, folders map[string]string, queues map[string]int) error {
+	w.sweepAll(ctx)
+	handlers := map[string]engine.Handler{}
+	for home, folder := range folders {
+		handlers[machine.CommandHandler(home)] = &execute.Commands{
+			Folder: folder, Scratch: w.db.scratch, Grace: time.Duration(w.flags.grace), Log: w.log,
+		}
+	}
+	eng, err := engine.New(w.st, engine.Config{
+		Handlers: handlers, Slots: w.flags.slots, Queues: queues, Grace: time.Duration(w.flags.grace), Flush: flush,
+		Logger: quiet(), Observer: w,
+	})
+	if err != nil {
+		return err
+	}
+	w.driving.Store(true)
+	defer w.driving.Store(false)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- eng.Run(ctx) }()
+	w.greet(folders, eng.Owner())
+	select {
+	case err := <-ended:
+		return err
+	case <-w.interrupts:
+	}
+	w.tell("draining: what runs has %s to end; Ctrl-C again leaves at once", time.Duration(w.flags.grace))
+	stop()
+	select {
+	case err := <-ended:
+		w.tell("left; nothing is lost")
+		return err
+	case <-w.interrupts:
+		w.tell("left at once; what ran is taken up by another worker")
+		return exit(statusInterrupted)
+	}
+}
+
+// greet says what is served.
+func (w *worker) greet(folders map[string]string, owner string) {
+	w.tell("worker %s serves the database %s with %s", owner, w.db.path, plural(w.flags.slots, "slot"))
+	for _, home := range slices.Sorted(maps.Keys(folders)) {
+		if namedHome(home) {
+			w.tell("  commands of runs started with --home %s, in %s", home, folders[home])
+			continue
+		}
+		w.tell("  commands of workflows in %s", folders[home])
+	}
+	for _, limit := range w.flags.queues {
+		w.tell("  queue %s at once", strings.Replace(limit, "=", ": ", 1))
+	}
+	w.tell("  waits, retries and timers of all runs; stop it with Ctrl-C or SIGTERM")
+}
+
+func (w *worker) tell(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.say(format, args...)
+}
+
+// Claimed is no news.
+func (w *worker) Claimed(*engine.Attempt) {}
+
+// Answered tells of attempts that failed.
+func (w *worker) Answered(a *engine.Attempt, ev machine.Event) {
+	if w.flags.quiet || ev.Kind != machine.TaskFailed {
+		return
+	}
+	text := fmt.Sprintf("run %s of %s: %s: attempt %d failed", screen.Ending(a.ID), a.Workflow, a.Path, a.Number)
+	if e := millrace.ErrorOf(ev.Payload); e != nil {
+		text += ": " + screen.Cut(screen.Clean(e.Error()), 300)
+	}
+	w.tell("%s", text)
+}
+
+// Settled tells of runs that ended, and removes what their steps left.
+func (w *worker) Settled(run *machine.Run) {
+	if !run.Status.Ended() {
+		return
+	}
+	w.log.Files.Forget(run.ID)
+	if !w.flags.quiet {
+		text := fmt.Sprintf("run %s of %s: %s", screen.Ending(run.ID), run.Workflow, run.Status)
+		if run.StartedAt != 0 && run.FinishedAt != 0 {
+			text += " after " + screen.Span(run.FinishedAt.Std().Sub(run.StartedAt.Std()))
+		}
+		w.tell("%s", text)
+	}
+	if err := command.RemoveScratch(w.db.scratch(run.ID)); err != nil {
+		w.tell("%v", err)
+	}
+}
+
+// sweepAll removes what the steps of ended runs have left: the process that saw them end may have died then.
+func (w *worker) sweepAll(ctx context.Context) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	entries, err := os.ReadDir(filepath.Dir(w.db.scratch("x")))
+	if err != nil { // there is none
+		return
+	}
+	for _, e := range entries {
+		state, err := w.st.State(ctx, w.tenant, e.Name(), nil, nil)
+		if err != nil || !state.Run.Status.Ended() {
+			continue
+		}
+		if err := command.RemoveScratch(w.db.scratch(e.Name())); err != nil {
+			w.tell("%v", err)
+		}
+	}
+}
