@@ -26,6 +26,7 @@ type Attempt struct {
 	Step           *workflow.Step  // its step
 	Input          json.RawMessage // what it gets
 	Command        *Command        // of run and shell steps; else nil
+	Request        *Request        // of http steps; else nil
 
 	engine   *Engine
 	handler  Handler
@@ -33,6 +34,7 @@ type Attempt struct {
 	token    int64
 	seen     *machine.Run // the run as it was when the task was claimed
 	payloads map[machine.Ref]json.RawMessage
+	until    machine.Time    // the time for which the step is tried is over then; 0: it is not bounded
 	ctx      context.Context //nolint:containedctx // an attempt is a thing that can be told to stop
 	cancel   context.CancelCauseFunc
 	hops     int       // hand-overs that led here since a claim
@@ -40,6 +42,7 @@ type Attempt struct {
 
 	// Guarded by engine.mu.
 	cause    cause // why its context ended
+	bounded  bool  // its time is that for which the step is tried, not its timeout
 	answered bool  // its outcome waits to be settled, or was
 	closed   bool  // settled or lost: the engine no longer holds it
 	returned bool  // the handler has returned
@@ -245,7 +248,7 @@ func (e *Engine) TimeoutOnce(context.Context) (n int, next time.Duration) {
 	events := make([]machine.Event, len(late))
 	for i, a := range late {
 		events[i] = a.event(Outcome{Err: &machine.Error{
-			Code: machine.CodeTimeout, Message: fmt.Sprintf("the attempt took longer than %s", a.Step.Timeout),
+			Code: machine.CodeTimeout, Message: a.tooLong(),
 		}}, timedOut)
 		a.cause = timedOut
 		a.cancel(ErrTimedOut)
@@ -282,13 +285,29 @@ func (e *Engine) late() (late []*Attempt, next time.Duration) {
 	return late, next
 }
 
-// started notes that an attempt's handler is about to be called: its time runs from here.
+func (a *Attempt) tooLong() string {
+	if a.bounded {
+		return "the time for which the step is tried (`for`) is over"
+	}
+	return fmt.Sprintf("the attempt took longer than %s", a.Step.Timeout)
+}
+
+// started notes that an attempt's handler is about to be called. From here its timeout runs; and it ends no later than the
+// time for which the step is tried.
 func (e *Engine) started(a *Attempt) {
-	if a.Step.Timeout == 0 {
+	if a.Step.Timeout == 0 && a.until == 0 {
 		return
 	}
 	e.mu.Lock()
-	a.deadline = e.clock.Now().Add(a.Step.Timeout)
+	if a.Step.Timeout > 0 {
+		a.deadline = e.clock.Now().Add(a.Step.Timeout)
+	}
+	if a.until != 0 {
+		end := a.until.Std().Add(-e.offset)
+		if a.bounded = a.deadline.IsZero() || end.Before(a.deadline); a.bounded {
+			a.deadline = end
+		}
+	}
 	e.mu.Unlock()
 	e.signals.timeout.raise()
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/millrace-go/millrace/internal/engine/internal/supply"
@@ -11,10 +12,13 @@ import (
 // ClaimOnce takes ready tasks for the free slots and has them executed. It gives their number; 0 when there is no free slot,
 // no handler, or nothing ready in the lanes that it knows of.
 func (e *Engine) ClaimOnce(ctx context.Context) (int, error) {
-	if !e.beginClaim() {
+	if !e.beginClaim(ctx) {
 		return 0, nil
 	}
 	defer e.endClaim()
+	if n, err := e.recover(ctx); n > 0 || err != nil {
+		return n, err
+	}
 	if err := e.readLanes(ctx); err != nil {
 		return 0, err
 	}
@@ -36,15 +40,59 @@ func (e *Engine) ClaimOnce(ctx context.Context) (int, error) {
 			e.lanes.Emptied(ask.Lanes, tasks)
 		}
 		e.heardPoll()
+	} else {
+		e.doubt(ask.Token)
 	}
 	e.mu.Unlock()
 	e.launch(begun)
 	return len(begun), err
 }
 
-func (e *Engine) beginClaim() bool {
+const maxDoubts = 1_000 // tokens that are asked for; what further ones hold is released once its lease runs out
+
+// doubt notes the token of a call whose answer was lost: something may be held under it. The caller holds e.mu.
+func (e *Engine) doubt(token int64) {
+	if len(e.doubts) < maxDoubts && !slices.Contains(e.doubts, token) {
+		e.doubts = append(e.doubts, token)
+	}
+}
+
+// recover takes up what claims and starts brought whose answer was lost, and gives the number of attempts.
+func (e *Engine) recover(ctx context.Context) (n int, err error) {
+	for {
+		e.mu.Lock()
+		if len(e.doubts) == 0 {
+			e.mu.Unlock()
+			return n, nil
+		}
+		token := e.doubts[0]
+		e.mu.Unlock()
+		asked := e.clock.Now()
+		c, cancel := e.call(ctx)
+		tasks, err := e.st.HeldBy(c, e.cfg.Owner, token)
+		cancel()
+		if err := e.fault("ask for what is held", err); err != nil {
+			return n, err
+		}
+		e.mu.Lock()
+		e.doubts = slices.DeleteFunc(e.doubts, func(t int64) bool { return t == token })
+		tasks = slices.DeleteFunc(tasks, func(t store.Claimed) bool {
+			a := e.held[taskKey{run: t.RunID, path: t.Path}]
+			return a != nil && a.token == t.Token
+		})
+		begun := e.take(ctx, tasks, 0, asked, asked)
+		e.mu.Unlock()
+		e.launch(begun)
+		n += len(begun)
+	}
+}
+
+func (e *Engine) beginClaim(ctx context.Context) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.serving == nil {
+		e.serving = context.WithoutCancel(ctx)
+	}
 	if e.claiming || e.phase != working || len(e.serve) == 0 || e.slots.Free() == 0 {
 		return false
 	}

@@ -37,6 +37,9 @@ type Config struct {
 	Grace time.Duration
 	// Flush is how long Run, once told to stop, tries to settle what is finished while the store does not answer. Default 30 s.
 	Flush time.Duration
+	// Secrets finds the secrets that steps name. It is called from many goroutines, for each attempt that names one; values are
+	// never stored, and masked wherever an attempt says them. Default: none is known.
+	Secrets func(name string) (value string, ok bool)
 	// MaxPayload is the most bytes that an input, an output or an error's data may have. Default 1 MiB.
 	MaxPayload int
 	// Batch is the most runs that one settlement takes. Default 300.

@@ -32,13 +32,14 @@ import (
 // Engine is one process at one store. It is safe for concurrent use. It does nothing before Run, or before one of its
 // one-step functions is called.
 type Engine struct {
-	st    store.Store
-	cfg   Config
-	clock clock.Clock
-	log   *slog.Logger
-	defs  definitions
-	host  string
-	serve []string // names of the handlers, sorted
+	st      store.Store
+	cfg     Config
+	clock   clock.Clock
+	log     *slog.Logger
+	defs    definitions
+	secrets secrets
+	host    string
+	serve   []string // names of the handlers, sorted
 
 	mu       sync.Mutex // guards what follows; never held during a call of the store or of a handler
 	random   *rand.Rand
@@ -56,6 +57,8 @@ type Engine struct {
 	nextDue  machine.Time
 	faults   map[string]bool // operations that failed when last tried: a fault is logged once
 	claiming bool            // a claim is in flight
+	serving  context.Context //nolint:containedctx // of the first claim: what is handed over to this process descends from it; nil: it claims nothing
+	doubts   []int64         // tokens of claims and hand-overs whose answer was lost
 
 	signals signals
 }
@@ -86,7 +89,7 @@ func New(st store.Store, c Config) (*Engine, error) {
 	e := &Engine{
 		st: st, cfg: c, clock: c.Clock, log: c.Logger, defs: definitions{st: st}, host: host,
 		held: map[taskKey]*Attempt{}, flights: map[runKey]*flight{}, faults: map[string]bool{},
-		signals: newSignals(),
+		signals: newSignals(), secrets: secrets{find: c.Secrets},
 	}
 	e.random = rand.New(rand.NewPCG(c.Seed, 0x6d696c6c72616365)) //nolint:gosec // tokens need be distinct, not secret
 	if c.Owner == "" {

@@ -28,6 +28,7 @@ func (f facts) encode() json.RawMessage {
 
 // event gives the event that an outcome is, checked for what a store keeps.
 func (a *Attempt) event(o Outcome, ended cause) machine.Event {
+	o = a.engine.secrets.masked(o)
 	ev := machine.Event{Path: a.Path, Attempt: a.Number, Cause: a.task.Cause}
 	f := facts{
 		Worker: a.engine.cfg.Owner, StartedAt: a.StartedAt,

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace-go/millrace/workflow"
 )
 
-// Prepare evaluates what the attempt gets: its input, and the words and variables of a command. It reads from the store what
+// Prepare evaluates what the attempt gets: its input, the words and variables of a command, a request. It reads from the store what
 // the claim did not bring along, again and again while the store does not answer. An outcome other than nil is the attempt's
 // end: its handler is not called. A Launcher calls it once, before the handler.
 func (a *Attempt) Prepare(ctx context.Context) *Outcome {
@@ -48,6 +48,10 @@ func (a *Attempt) prepare(ctx context.Context) (*Outcome, error) {
 	if a.Step, err = machine.Locate(def, a.Path); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
+	a.engine.secrets.learn(def)
+	if len(a.Step.Retry) > 0 {
+		a.until = machine.Until(def, a.seen, a.Path, a.task.ReadyAt)
+	}
 	m := &memory{engine: a.engine, run: a.seen, payloads: a.payloads}
 	var o *Outcome
 	err = m.satisfy(ctx, func() (err error) {
@@ -75,6 +79,16 @@ func (a *Attempt) evaluate(m *memory) (*Outcome, error) {
 		return refusal(err)
 	}
 	if o := a.input(env); o != nil {
+		return o, nil
+	}
+	if names := a.Step.Uses.Secrets; len(names) > 0 {
+		values, bad := a.engine.secrets.values(names)
+		if bad != nil {
+			return &Outcome{Err: bad}, nil
+		}
+		env["secrets"] = values
+	}
+	if o := a.request(env); o != nil {
 		return o, nil
 	}
 	return a.command(env), nil

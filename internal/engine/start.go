@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace-go/millrace/internal/clock"
 	"github.com/millrace-go/millrace/internal/engine/internal/content"
+	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
@@ -22,28 +23,37 @@ type StartRequest struct {
 	Key      string          // the caller's identity for the run; the same key never starts the same work twice
 	Input    json.RawMessage // nil: null
 	Home     string          // of the workflow's file; its command steps run only there
+
+	Delay    time.Duration              // nothing of the run begins before so much time has passed; 0: at once
+	At       time.Time                  // nothing of it begins before; a time that is past is at once
+	Priority int                        // added to that of each step
+	Queue    string                     // of the steps that name none
+	Labels   map[string]string          // beside the workflow's, and before them
+	Vars     map[string]json.RawMessage // values of the workflow's variables, instead of their defaults
+	From     string                     // the step of the root to begin with, with Input; "": at the beginning
 }
 
 // Started says what became of a StartRequest.
 type Started struct {
 	RunID   string // also that of the run that holds the key already
 	Created bool
-	Err     error // *workflow.InputError, *store.ConflictError, ErrNotFound and others; the other requests are unharmed
+	Err     error // *workflow.InputError, *StartError, *store.ConflictError, ErrNotFound and others; the other requests are unharmed
 }
 
 const startTries = 20 // that one call makes while the store does not answer
 
-// Start starts runs in one transaction, in order, and reports per item; nothing is executed. An error means that the store did
+// Start starts runs in one transaction, in order, and reports per item; nothing is executed in the caller. When this process
+// serves what they begin with, has free slots, and nothing waits before them, their first tasks are handed over to it. An error means that the store did
 // not answer: what it did is asked for again under the same ids, until ctx ends.
 func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started, error) {
 	out := make([]Started, len(requests))
 	var items []int
-	var starts []store.Start
+	var starts []*birth
 	for i := range requests {
-		s, err := e.prepareStart(ctx, &requests[i])
+		b, err := e.prepareStart(ctx, &requests[i])
 		switch {
 		case err == nil:
-			items, starts = append(items, i), append(starts, s)
+			items, starts = append(items, i), append(starts, b)
 		case isFault(err):
 			return nil, err
 		default:
@@ -57,7 +67,6 @@ func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started,
 			items, starts, err = e.settleStarts(ctx, out, items, starts, got)
 		}
 		if len(starts) == 0 {
-			e.Hint()
 			break
 		}
 		if try == startTries {
@@ -74,33 +83,106 @@ func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started,
 func isFault(err error) bool {
 	var input *workflow.InputError
 	var bad *machine.Error
+	var start *StartError
 	return !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrRefused) && !errors.As(err, &input) &&
-		!errors.As(err, &bad) && !errors.Is(err, errDamaged) && !errors.Is(err, machine.ErrDamaged)
+		!errors.As(err, &bad) && !errors.As(err, &start) && !errors.Is(err, errDamaged) && !errors.Is(err, machine.ErrDamaged)
 }
 
-func (e *Engine) sendStarts(ctx context.Context, starts []store.Start) ([]store.Started, error) {
+// birth is a start under way: the request, and what RunStarted led to.
+type birth struct {
+	request *StartRequest
+	def     *workflow.Definition
+	hash    [32]byte
+	folded  *folding
+}
+
+// sendStarts has the store start runs. Where their first tasks can be executed here at once, they are handed over, and begun
+// before it returns.
+func (e *Engine) sendStarts(ctx context.Context, starts []*birth) ([]store.Started, error) {
+	send := make([]store.Start, len(starts))
+	reserved := make([]*supply.Reservation, len(starts))
+	e.mu.Lock()
+	token, asked := e.token(), e.clock.Now()
+	for i, b := range starts {
+		reserved[i] = e.handOverFirst(b.folded, token)
+		send[i] = store.Start{Settlement: b.folded.out, KeyHash: b.hash}
+	}
+	e.mu.Unlock()
 	c, cancel := e.call(ctx)
-	defer cancel()
-	got, err := e.st.Start(c, starts)
+	got, err := e.st.Start(c, send)
+	cancel()
 	if err == nil && len(got) != len(starts) {
 		err = errors.New("the store answered for another number of starts")
 	}
-	return got, e.fault("start runs", err)
+	err = e.fault("start runs", err)
+	var begun []*Attempt
+	more := false
+	e.mu.Lock()
+	for i, b := range starts {
+		handed := 0
+		if err == nil {
+			handed = len(got[i].Handed)
+			begun = append(begun, e.born(b, got[i].Handed, asked)...)
+			e.foresee(b.folded.out.Effects)
+		} else if reserved[i].Total > 0 {
+			e.doubt(token)
+		}
+		more = more || handed < len(b.folded.order)
+		e.slots.GiveBack(reserved[i])
+	}
+	e.mu.Unlock()
+	e.launch(begun)
+	if more {
+		e.Hint()
+	}
+	return got, err
+}
+
+// handOverFirst asks for the first tasks of a run that is being started, if nothing else of their queues waits. The caller
+// holds e.mu.
+func (e *Engine) handOverFirst(s *folding, token int64) *supply.Reservation {
+	s.out.Hand = store.HandOver{}
+	none := supply.NewReservation()
+	if e.serving == nil || e.cfg.Only != nil {
+		return none
+	}
+	for _, path := range s.order {
+		if e.lanes.Waiting(s.starts[path].Queue) {
+			return none
+		}
+	}
+	r := e.handOver(s)
+	if s.out.Hand.Limit > 0 {
+		s.out.Hand.Token = token
+	}
+	return r
+}
+
+// born makes attempts of what a start handed over. The caller holds e.mu.
+func (e *Engine) born(b *birth, handed []store.Claimed, asked time.Time) []*Attempt {
+	if len(handed) == 0 {
+		return nil
+	}
+	state := store.RunState{Run: saved(b.folded.out.Run), Version: 1}
+	for i := range handed {
+		handed[i].Run = state
+	}
+	return e.take(e.serving, handed, 1, e.clock.Now(), asked)
 }
 
 // settleStarts takes in the answers and gives back what must be sent again: starts whose time was off.
 func (e *Engine) settleStarts(
-	ctx context.Context, out []Started, items []int, starts []store.Start, got []store.Started,
-) (left []int, again []store.Start, err error) {
+	ctx context.Context, out []Started, items []int, starts []*birth, got []store.Started,
+) (left []int, again []*birth, err error) {
 	for j := range got {
-		i, s := items[j], starts[j]
+		i, b := items[j], starts[j]
 		if errors.Is(got[j].Err, store.ErrSkewed) {
-			left, again, err = append(left, i), append(again, s), got[j].Err
+			left, again, err = append(left, i), append(again, b), got[j].Err
 			continue
 		}
 		out[i] = Started{RunID: got[j].RunID, Err: got[j].Err}
 		// Created is false too when an earlier try had started this very run and its answer was lost.
-		out[i].Created = got[j].Err == nil && (got[j].Created || got[j].RunID == s.Run.ID)
+		out[i].Created = got[j].Err == nil && (got[j].Created || got[j].RunID == b.folded.out.Run.ID)
 	}
 	if len(again) > 0 {
 		again, err = e.retime(ctx, again, err)
@@ -109,7 +191,7 @@ func (e *Engine) settleStarts(
 }
 
 // retime applies RunStarted anew, at the store's time.
-func (e *Engine) retime(ctx context.Context, starts []store.Start, why error) ([]store.Start, error) {
+func (e *Engine) retime(ctx context.Context, starts []*birth, why error) ([]*birth, error) {
 	c, cancel := e.call(ctx)
 	defer cancel()
 	asked := e.clock.Now()
@@ -119,62 +201,75 @@ func (e *Engine) retime(ctx context.Context, starts []store.Start, why error) ([
 	}
 	e.mu.Lock()
 	e.heard(at, asked)
+	now := e.now()
 	e.mu.Unlock()
-	for i := range starts {
-		s := &starts[i]
-		def, _, err := e.resolve(ctx, s.Run.Tenant, s.Run.Workflow, s.Run.Version)
-		if err != nil {
+	for _, b := range starts {
+		old := b.folded.out
+		h := old.Run.Header
+		h.CreatedAt = now
+		if b.request.Delay > 0 {
+			h.Options.Due = now.Add(b.request.Delay)
+		}
+		if b.folded, err = e.begin(ctx, b.def, h, old.Entries[0].Payload); err != nil {
 			return starts, err
 		}
-		fresh, err := e.begin(ctx, def, s.Run.Header, s.Entries[0].Payload)
-		if err != nil {
-			return starts, err
-		}
-		fresh.KeyHash = s.KeyHash
-		starts[i] = fresh
 	}
 	return starts, why
 }
 
-func (e *Engine) prepareStart(ctx context.Context, r *StartRequest) (store.Start, error) {
+func (e *Engine) prepareStart(ctx context.Context, r *StartRequest) (*birth, error) {
 	def, version, err := e.resolve(ctx, r.Tenant, r.Workflow, r.Version)
 	if err != nil {
-		return store.Start{}, err
+		return nil, err
 	}
+	e.mu.Lock()
+	now := e.now()
+	e.mu.Unlock()
+	options, err := r.options(def, now, e.cfg.MaxPayload)
+	if err != nil {
+		return nil, err
+	}
+	input, err := e.checkInput(def, r)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", r.Workflow, err)
+	}
+	b := &birth{request: r, def: def, hash: content.Hash(input)}
+	b.folded, err = e.begin(ctx, def, machine.Header{
+		ID: e.cfg.NewID(), Tenant: r.Tenant, Workflow: r.Workflow, Version: version, Key: r.Key, Home: r.Home,
+		MachineVersion: machine.Version, CreatedAt: now, Options: options,
+	}, input)
+	return b, err
+}
+
+// checkInput gives the input of a start with its defaults filled in.
+func (e *Engine) checkInput(def *workflow.Definition, r *StartRequest) (json.RawMessage, error) {
 	input := r.Input
 	if len(input) == 0 {
 		input = json.RawMessage("null")
 	}
 	if bad := content.Refuse("input", input, e.cfg.MaxPayload); bad != nil {
-		return store.Start{}, fmt.Errorf("start %s: %w", r.Workflow, bad)
+		return nil, bad
 	}
-	if input, err = def.ValidateInput(input); err != nil {
-		return store.Start{}, fmt.Errorf("start %s: %w", r.Workflow, err)
+	input, err := def.ValidateInput(input)
+	if err != nil {
+		return nil, err
 	}
 	if bad := content.Refuse("input with its defaults", input, e.cfg.MaxPayload); bad != nil {
-		return store.Start{}, fmt.Errorf("start %s: %w", r.Workflow, bad)
+		return nil, bad
 	}
-	e.mu.Lock()
-	now := e.now()
-	e.mu.Unlock()
-	s, err := e.begin(ctx, def, machine.Header{
-		ID: e.cfg.NewID(), Tenant: r.Tenant, Workflow: r.Workflow, Version: version, Key: r.Key, Home: r.Home,
-		MachineVersion: machine.Version, CreatedAt: now,
-	}, input)
-	s.KeyHash = content.Hash(input)
-	return s, err
+	return input, nil
 }
 
 // begin applies RunStarted to a new run.
-func (e *Engine) begin(ctx context.Context, def *workflow.Definition, h machine.Header, input json.RawMessage) (store.Start, error) {
-	s := folding{engine: e, def: def, flight: &flight{key: runKey{h.Tenant, h.ID}}, starts: map[string]machine.StartTask{}}
+func (e *Engine) begin(ctx context.Context, def *workflow.Definition, h machine.Header, input json.RawMessage) (*folding, error) {
+	s := &folding{engine: e, def: def, flight: &flight{key: runKey{h.Tenant, h.ID}}, starts: map[string]machine.StartTask{}}
 	s.memory = memory{engine: e, run: machine.NewRun(h), payloads: map[machine.Ref]json.RawMessage{}, unborn: true}
 	if err := s.apply(ctx, machine.Event{Kind: machine.RunStarted, Payload: input}); err != nil {
-		return store.Start{}, err
+		return nil, err
 	}
 	s.out.Run = s.memory.run
 	s.out.At = s.out.Run.At
-	return store.Start{Settlement: s.out}, nil
+	return s, nil
 }
 
 // Skew gives the estimated difference between the store's time and this process's.

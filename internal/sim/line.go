@@ -105,6 +105,15 @@ func (l *line) Claim(ctx context.Context, c store.Claim) ([]store.Claimed, error
 	return got, err
 }
 
+// HeldBy is the store's.
+func (l *line) HeldBy(ctx context.Context, owner string, token int64) ([]store.Claimed, error) {
+	got, err := l.Store.HeldBy(ctx, owner, token)
+	if err == nil && len(got) > 0 {
+		l.world.mark("the tasks of a lost claim were asked for")
+	}
+	return got, err
+}
+
 // Renew is the store's, with time before its answer arrives.
 func (l *line) Renew(ctx context.Context, held []store.Held, lease time.Duration) ([]store.Renewed, error) {
 	got, err := l.Store.Renew(ctx, held, lease)

@@ -76,6 +76,10 @@ func (t *witness) Start(ctx context.Context, starts []store.Start) ([]store.Star
 		w.order = append(w.order, s.Run.ID)
 		w.say("run %s of %s exists", s.Run.ID, s.Run.Workflow)
 		t.won(r, &s.Settlement, nil)
+		for k := range got[i].Handed {
+			w.mark("a start handed over a task")
+			t.claimed(&got[i].Handed[k], s.Hand.Owner)
+		}
 	}
 	return got, err
 }
