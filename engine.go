@@ -44,6 +44,10 @@ type Config struct {
 	// Grace is how long attempts may go on once Run was told to stop, and how long they may then take to heed the end of
 	// their context. Default 10 s.
 	Grace time.Duration
+	// Secrets finds the secrets that the env and headers of steps name; it is called from many goroutines. Values are never
+	// stored, and one of 4 bytes or more is masked wherever an attempt of this process says it: in outputs, errors and logs.
+	// Default: none is known, and a step that names one fails.
+	Secrets func(name string) (value string, ok bool)
 	// MaxPayload is the most bytes that an input or an output may have. Default 1 MiB.
 	MaxPayload int
 	// Owner is the process's name in the store, new for each process. Default: host, process and a random number.
@@ -84,7 +88,7 @@ func New(st store.Store, c Config) (*Engine, error) {
 	}
 	inner := engine.Config{
 		Handlers: handlers, Slots: c.Slots, Queues: c.Queues, Lease: c.Lease, Grace: c.Grace, MaxPayload: c.MaxPayload,
-		Owner: c.Owner, Logger: c.Logger, Observer: c.Observer,
+		Secrets: c.Secrets, Owner: c.Owner, Logger: c.Logger, Observer: c.Observer,
 	}
 	if c.OnlyRun != "" {
 		inner.Only = &engine.Only{Tenant: tenant, RunID: c.OnlyRun}
@@ -115,16 +119,36 @@ type StartRequest struct {
 	Key      string // the caller's identity for the run: the same key and input give the first run, another input ErrConflict
 	Input    any    // what json.Marshal takes; a json.RawMessage goes as it is
 	Home     string // of the workflow's file, for commands that only its folder can execute
+
+	// Delay or At puts the beginning off: the run is pending until then. A time that is past is at once. At most one of both.
+	Delay time.Duration
+	At    time.Time
+	// Priority is added to that of each step: a higher number is served earlier, one point as much as 2 s of waiting.
+	Priority int
+	// Queue is that of the steps that name none. Default "default".
+	Queue string
+	// Labels join those of the workflow, and win. At most 64 in all.
+	Labels map[string]string
+	// Vars gives values to the workflow's variables, instead of their defaults: what json.Marshal takes.
+	Vars map[string]any
+	// From begins at this step of the workflow itself, which gets Input: what leads up to it, and what does not follow from it,
+	// is skipped. It is refused when something that follows reads the output of a step that then never runs as if it were there.
+	From string
 }
+
+// StartError is why a run cannot be started as asked: a variable without a value, a step that it cannot begin at, a part of
+// the format that does not run yet. It lists everything at once.
+type StartError = engine.StartError
 
 // Started says what became of a StartRequest.
 type Started struct {
 	RunID   string // also that of the run that holds the key already
 	Created bool
-	Err     error // of this request alone
+	Err     error // of this request alone: also a *StartError or a *workflow.InputError
 }
 
-// Start starts a run in one transaction and gives its id and whether it is new. Nothing is executed in the caller.
+// Start starts a run in one transaction and gives its id and whether it is new. Nothing is executed in the caller; an engine
+// that runs may take up the first task at once.
 func (e *Engine) Start(ctx context.Context, r StartRequest) (Started, error) {
 	all, err := e.StartMany(ctx, []StartRequest{r})
 	if err != nil {
@@ -138,19 +162,13 @@ func (e *Engine) StartMany(ctx context.Context, requests []StartRequest) ([]Star
 	out := make([]Started, len(requests))
 	var index []int
 	var send []engine.StartRequest
-	for i, r := range requests {
-		input, err := json.Marshal(r.Input)
-		if raw, ok := r.Input.(json.RawMessage); ok {
-			input, err = raw, nil
-		}
+	for i := range requests {
+		r, err := e.request(&requests[i])
 		if err != nil {
-			out[i].Err = fmt.Errorf("start %s: the input cannot be written as JSON: %w", r.Workflow, err)
+			out[i].Err = err
 			continue
 		}
-		index = append(index, i)
-		send = append(send, engine.StartRequest{
-			Tenant: e.tenant, Workflow: r.Workflow, Version: r.Version, Key: r.Key, Input: input, Home: r.Home,
-		})
+		index, send = append(index, i), append(send, r)
 	}
 	got, err := e.inner.Start(ctx, send)
 	if err != nil {
@@ -161,3 +179,37 @@ func (e *Engine) StartMany(ctx context.Context, requests []StartRequest) ([]Star
 	}
 	return out, nil
 }
+
+// request writes a StartRequest with its values as JSON.
+func (e *Engine) request(r *StartRequest) (engine.StartRequest, error) {
+	out := engine.StartRequest{
+		Tenant: e.tenant, Workflow: r.Workflow, Version: r.Version, Key: r.Key, Home: r.Home, Delay: r.Delay, At: r.At,
+		Priority: r.Priority, Queue: r.Queue, Labels: r.Labels, From: r.From,
+	}
+	var err error
+	if out.Input, err = asJSON(r.Input); err != nil {
+		return out, fmt.Errorf("start %s: the input cannot be written as JSON: %w", r.Workflow, err)
+	}
+	for name, value := range r.Vars {
+		raw, err := asJSON(value)
+		if err != nil {
+			return out, fmt.Errorf("start %s: the variable %s cannot be written as JSON: %w", r.Workflow, name, err)
+		}
+		if out.Vars == nil {
+			out.Vars = map[string]json.RawMessage{}
+		}
+		out.Vars[name] = raw
+	}
+	return out, nil
+}
+
+func asJSON(v any) (json.RawMessage, error) {
+	if raw, ok := v.(json.RawMessage); ok {
+		return raw, nil
+	}
+	return json.Marshal(v)
+}
+
+// Mask gives text with every secret that this engine has given to a step replaced, in all forms: for what a program shows of
+// its attempts. What is stored was masked before.
+func (e *Engine) Mask(text string) string { return e.inner.Mask(text) }

@@ -40,7 +40,7 @@ func NewHandler[In, Out any](name string, do func(ctx context.Context, in In) (O
 	})}
 }
 
-// Attempt is one try of a task, with its input and, for run and shell steps, its command.
+// Attempt is one try of a task, with its input, the command of run and shell steps, and the request of http steps.
 type Attempt = engine.Attempt
 
 // Outcome is what an attempt came to: an error, or else an output.
@@ -48,6 +48,18 @@ type Outcome = engine.Outcome
 
 // Command is what a run or shell step asks for, with its programs evaluated.
 type Command = engine.Command
+
+// Request is what an http step asks for, with its programs evaluated.
+type Request = engine.Request
+
+// Pair is a name with its value, in a Request.
+type Pair = engine.Pair
+
+// HTTP makes a handler of http steps. do is called as a function of NewHandler is, with Attempt.Request set; it owes the
+// server Attempt.Key as Idempotency-Key, and Attempt.Traceparent.
+func HTTP(do func(ctx context.Context, a *Attempt) Outcome) Handler {
+	return Handler{name: machine.HTTPHandler, execute: outcomeFunc(do)}
+}
 
 // Commands makes a handler of the run and shell steps of the workflow files with this home. do is called as a function of
 // NewHandler is, with Attempt.Command set.
