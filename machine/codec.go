@@ -14,8 +14,10 @@ import (
 type States []State
 
 // MarshalJSON writes runs of equal states with their length.
-func (s States) MarshalJSON() ([]byte, error) {
-	b := []byte{'"'}
+func (s States) MarshalJSON() ([]byte, error) { return s.append(nil), nil }
+
+func (s States) append(b []byte) []byte {
+	b = append(b, '"')
 	for i := 0; i < len(s); {
 		j := i
 		for j < len(s) && s[j] == s[i] {
@@ -25,7 +27,7 @@ func (s States) MarshalJSON() ([]byte, error) {
 		b = strconv.AppendInt(b, int64(j-i), 10)
 		i = j
 	}
-	return append(b, '"'), nil
+	return append(b, '"')
 }
 
 const maxStates = 100_000
@@ -187,7 +189,7 @@ func encode(v any) json.RawMessage {
 }
 
 // EncodeRoot gives the document of the root's scope.
-func (r *Run) EncodeRoot() json.RawMessage { return encode(r.Root) }
+func (r *Run) EncodeRoot() json.RawMessage { return r.Root.encode() }
 
 // SetRoot reads the document of the root's scope.
 func (r *Run) SetRoot(doc []byte) error {
@@ -200,14 +202,6 @@ func (r *Run) SetRoot(doc []byte) error {
 	}
 	r.Root = s
 	return nil
-}
-
-func decodeScope(path string, doc []byte) (*Scope, error) {
-	s := &Scope{Path: path}
-	if err := json.Unmarshal(doc, s); err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 // Put adds a loaded child document to the run; a nil doc says that there is none at this path.
@@ -262,7 +256,7 @@ func (r *Run) Changes() []Change {
 	for _, path := range slices.Sorted(maps.Keys(r.dirty)) {
 		c := Change{Path: path}
 		if s := r.Scopes[path]; s != nil {
-			c.Doc = encode(s)
+			c.Doc = s.encode()
 		} else if k := r.Chunks[path]; k != nil {
 			c.Doc = encode(k)
 		}

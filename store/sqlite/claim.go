@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -223,10 +224,10 @@ func (t *taking) candidates(query string, args ...any) ([]candidate, error) {
 // see keeps what a candidate's row tells of its run and of the payload it refers to.
 func (t *taking) see(r *row, run id) {
 	if _, ok := t.rows[run]; !ok {
-		t.rows[run] = stateAt(r, 12)
+		put(&t.rows, run, stateAt(r, 12))
 	}
 	if !r.ColumnIsNull(10) {
-		t.paid[paidFor{run, machine.Ref{Seq: r.ColumnInt64(10)}}] = bytesAt(r, 11)
+		put(&t.paid, paidFor{run, machine.Ref{Seq: r.ColumnInt64(10)}}, json.RawMessage(bytesAt(r, 11)))
 	}
 }
 

@@ -229,7 +229,7 @@ func (w *settling) pay(m *member, handed []store.Claimed) error {
 		return nil
 	}
 	loader := newLoader(w.c)
-	m.bring(loader)
+	loader.brought = m
 	state := store.RunState{Run: m.Run.Saved(), Version: m.From + 1}
 	for i := range handed {
 		payloads, _, err := loader.payloads(m.id, handed[i].Refs)
@@ -244,17 +244,25 @@ func (w *settling) pay(m *member, handed []store.Claimed) error {
 	return nil
 }
 
-// bring tells the loader the payloads that the settlement itself carries.
-func (m *member) bring(l *loader) {
-	for i := range m.Entries {
-		e := &m.Entries[i]
-		l.paid[paidFor{m.id, machine.Ref{Seq: e.Seq}}] = e.Payload
+// payload gives one that the settlement itself carries.
+func (m *member) payload(ref machine.Ref) (json.RawMessage, bool) {
+	if ref.Key == "" && len(m.Entries) > 0 {
+		i := ref.Seq - m.Entries[0].Seq // they are numbered without a gap
+		if i >= 0 && i < int64(len(m.Entries)) {
+			return m.Entries[i].Payload, true
+		}
+		return nil, false
 	}
-	for _, effect := range m.Effects {
-		if e, ok := effect.(machine.PutValue); ok {
-			l.paid[paidFor{m.id, e.Ref}] = e.Data
+	if m.values == nil {
+		m.values = map[machine.Ref]json.RawMessage{}
+		for _, effect := range m.Effects {
+			if e, ok := effect.(machine.PutValue); ok {
+				m.values[e.Ref] = e.Data
+			}
 		}
 	}
+	value, ok := m.values[ref]
+	return value, ok
 }
 
 func encodeFailure(e *machine.Error) []byte {

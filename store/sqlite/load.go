@@ -15,6 +15,16 @@ type loader struct {
 	runs map[id]*store.RunState
 	rows map[id]stateRow // rows of runs that were seen on the way
 	paid map[paidFor]json.RawMessage
+
+	brought *member // a settlement that carries payloads itself; nil: none
+}
+
+// put puts into a map that may be nil.
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
 }
 
 type paidFor struct {
@@ -22,9 +32,7 @@ type paidFor struct {
 	ref machine.Ref
 }
 
-func newLoader(c *conn) *loader {
-	return &loader{c: c, runs: map[id]*store.RunState{}, rows: map[id]stateRow{}, paid: map[paidFor]json.RawMessage{}}
-}
+func newLoader(c *conn) *loader { return &loader{c: c} }
 
 // damagedError is a stored document that cannot be read. It concerns its run alone.
 type damagedError struct{ err error }
@@ -70,7 +78,7 @@ func (l *loader) state(run id, paths []string) (store.RunState, error) {
 			return store.RunState{}, err
 		}
 		st = loaded
-		l.runs[run] = st
+		put(&l.runs, run, st)
 	}
 	for _, path := range paths {
 		if st.Run.Known(path) {
@@ -153,6 +161,11 @@ func (l *loader) payload(run id, ref machine.Ref) (json.RawMessage, error) {
 	if payload, ok := l.paid[want]; ok {
 		return payload, nil
 	}
+	if l.brought != nil && l.brought.id == run {
+		if payload, ok := l.brought.payload(ref); ok {
+			return payload, nil
+		}
+	}
 	var payload json.RawMessage
 	see := func(r *row) error {
 		payload = bytesAt(r, 0)
@@ -164,7 +177,7 @@ func (l *loader) payload(run id, ref machine.Ref) (json.RawMessage, error) {
 	} else {
 		_, err = l.c.one("select data from run_values where run = ? and key = ? and idx = ?", see, run, ref.Key, ref.Index)
 	}
-	l.paid[want] = payload
+	put(&l.paid, want, payload)
 	return payload, err
 }
 
@@ -187,7 +200,8 @@ func encodeRefs(refs []machine.Ref) (string, error) {
 
 // decodeTask reads the columns env and refs.
 func decodeTask(t *store.Task, env, refs []byte) error {
-	if err := json.Unmarshal(env, &t.Env); err != nil {
+	var err error
+	if t.Env, err = machine.DecodeEnv(env); err != nil {
 		return damagedError{fmt.Errorf("run %s: task %s: %w", t.RunID, t.Path, err)}
 	}
 	if len(refs) == 0 {

@@ -20,7 +20,7 @@ const maxSkew = machine.Time(time.Second / time.Microsecond)
 func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]store.Settled, error) {
 	members := make([]*member, len(settlements))
 	for i := range settlements {
-		members[i] = newMember(&settlements[i])
+		members[i] = newMember(&settlements[i], settlements[i].Storable())
 		if err := s.holdFor(ctx, settlements[i].Hand); err != nil {
 			return nil, s.fault(ctx, "settle", err)
 		}
@@ -33,7 +33,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 		return nil, err
 	}
 	for i, m := range members {
-		if out[i].Result == store.Won && (m.makesWork || len(m.starts) > len(out[i].Handed)) {
+		if out[i].Result == store.Won && (m.makesWork || m.started > len(out[i].Handed)) {
 			s.hints.hint()
 			break
 		}
@@ -80,18 +80,21 @@ type member struct {
 	content   error // why no store keeps it
 	root      []byte
 	changes   []machine.Change
-	starts    map[int]startRow // by effect
-	failure   []byte           // EndRun's error
-	endsAt    int              // the last EndRun's place among the effects; -1: none
-	stopsAt   map[string]int   // the last StopTask of a path
+	started   int            // how many tasks it starts
+	starts    []startRow     // by effect, as far as the last of them
+	failure   []byte         // EndRun's error
+	endsAt    int            // the last EndRun's place among the effects; -1: none
+	stopsAt   map[string]int // the last StopTask of a path
 	makesWork bool
+	values    map[machine.Ref]json.RawMessage // that it puts; nil until asked for
 }
 
-func newMember(st *store.Settlement) *member {
-	m := &member{Settlement: st, root: st.Run.EncodeRoot(), changes: st.Run.Changes(), endsAt: -1}
+// newMember writes a settlement down; content says why no store keeps it.
+func newMember(st *store.Settlement, content error) *member {
+	m := &member{Settlement: st, content: content, root: st.Run.EncodeRoot(), changes: st.Run.Changes(), endsAt: -1}
 	run, ok := parseID(st.Run.ID)
 	m.id, m.unknown = run, !ok
-	if m.content = st.Storable(); m.content != nil {
+	if content != nil {
 		return m
 	}
 	for i, effect := range st.Effects {
@@ -118,7 +121,7 @@ func newMember(st *store.Settlement) *member {
 type startRow struct{ env, refs string }
 
 func (m *member) prepare(i int, e *machine.StartTask) error {
-	env, err := json.Marshal(e.Env)
+	env, err := machine.EncodeEnv(&e.Env)
 	if err != nil {
 		return fmt.Errorf("%w: task %s: %w", store.ErrRefused, e.Path, err)
 	}
@@ -127,8 +130,9 @@ func (m *member) prepare(i int, e *machine.StartTask) error {
 		return fmt.Errorf("%w: task %s: %w", store.ErrRefused, e.Path, err)
 	}
 	if m.starts == nil {
-		m.starts = map[int]startRow{}
+		m.starts = make([]startRow, len(m.Effects))
 	}
+	m.started++
 	m.starts[i] = startRow{string(env), refs}
 	return nil
 }

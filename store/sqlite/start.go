@@ -13,8 +13,7 @@ import (
 func (s *Store) Start(ctx context.Context, starts []store.Start) ([]store.Started, error) {
 	members := make([]*starting, len(starts))
 	for i := range starts {
-		members[i] = &starting{Start: &starts[i], member: newMember(&starts[i].Settlement)}
-		members[i].content = starts[i].Storable()
+		members[i] = &starting{Start: &starts[i], member: newMember(&starts[i].Settlement, starts[i].Storable())}
 		if err := s.holdFor(ctx, starts[i].Hand); err != nil {
 			return nil, s.fault(ctx, "start", err)
 		}
