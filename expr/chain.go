@@ -66,7 +66,14 @@ func (c *compiler) named(ident *ast.IdentifierNode, ch *eval.Chain) (eval.Node, 
 		path = append(path, constantText(&s))
 		ats = append(ats, s.At)
 	}
-	if err := c.checkName(path, ats, len(path) <= len(ch.Steps)); err != nil {
+	further := nothing
+	if len(path) <= len(ch.Steps) {
+		further = something
+		if ch.Steps[len(path)-1].Kind == eval.BySlice {
+			further = sliced
+		}
+	}
+	if err := c.checkName(path, ats, further); err != nil {
 		return nil, 0, err
 	}
 	note(c.refs, path)

@@ -13,8 +13,17 @@ func (n *Names) has(name string) bool {
 	return ok
 }
 
-// checkName looks up a path in the names; further tells whether something computed is read below it.
-func (c *compiler) checkName(path Ref, ats []int, further bool) error {
+// below says what is read below a path.
+type below uint8
+
+const (
+	nothing   below = iota
+	something       // a member or an index that is computed
+	sliced          // a part of it, as of a text: run.created_at[:10]
+)
+
+// checkName looks up a path in the names.
+func (c *compiler) checkName(path Ref, ats []int, further below) error {
 	if c.names == nil {
 		return nil
 	}
@@ -30,14 +39,14 @@ func (c *compiler) checkName(path Ref, ats []int, further bool) error {
 		if child.Why != "" {
 			return eval.FailAt(ats[i], "%s cannot be used here", pathText(path[:i+1])).Instead("%s", child.Why)
 		}
-		if i == len(path)-1 && i > 0 && !further && len(child.Fields) > 0 && !child.Open {
+		if i == len(path)-1 && i > 0 && further == nothing && len(child.Fields) > 0 && !child.Open {
 			if key := c.dashed(names, ats[i]); key != "" {
 				return c.subtracted(path[:i], key, ats[i])
 			}
 		}
 		names = child
 	}
-	if !further || names.Open {
+	if further == nothing || names.Open || further == sliced && len(names.Fields) == 0 {
 		return nil
 	}
 	at, name := ats[len(ats)-1], pathText(path)

@@ -70,7 +70,11 @@ func (b *Builder) Build() (*Definition, error) {
 	if err := l.Err(); err != nil {
 		return nil, err
 	}
-	return build(l, doc)
+	d := build(l, doc)
+	if err := l.Err(); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 func (b *Builder) put(key string, v any) {

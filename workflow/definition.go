@@ -287,6 +287,7 @@ type StepUse struct {
 	Key                           string
 	Up, Index                     int
 	Output, Status, Error, Failed bool
+	Children                      bool // of what the step spawned
 	// Bare: the output is read into, and neither the program nor a condition on the way to it asks whether it is null.
 	Bare bool
 }

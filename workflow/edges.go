@@ -203,12 +203,10 @@ func flowStep(s *Step) flow.Step {
 	return f
 }
 
-// succeeds says whether a step has an output whenever the flow goes on after it on its own ways.
+// succeeds says whether a step has an output whenever the flow goes on after it on its own ways. A catch with a body gives one
+// as well.
 func succeeds(s *Step) bool {
-	if s.When != nil || s.OnError == OnErrorContinue {
-		return false
-	}
-	return !slices.ContainsFunc(s.Catch, func(c Catch) bool { return c.Next == "" })
+	return s.When == nil && s.OnError != OnErrorContinue
 }
 
 // circle notes steps that wait for each other.
@@ -348,6 +346,9 @@ func ways(b *Body) []flow.Way {
 		}
 		if !ends(s) && !alwaysJumps(s) {
 			all = append(all, flow.Way{From: s.Index, To: s.NextIndex, Gives: gives})
+		}
+		if s.When != nil && s.Next != "" { // the guard passes over the step, and its next is not chosen
+			all = append(all, flow.Way{From: s.Index, To: s.Index + 1})
 		}
 		if endsEarly(s) {
 			all = append(all, flow.Way{From: s.Index, To: len(b.Steps), Jump: true})

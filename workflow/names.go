@@ -32,6 +32,7 @@ type pending struct {
 	uses     *Uses
 	program  **expr.Program
 	template func(*expr.Template)
+	secrets  bool // it may name secrets
 }
 
 // program notes a bare expression. Until it is compiled the target holds an empty program, which says that one is written.
@@ -46,6 +47,12 @@ func (r *reader) program(s *Step, n *document.Node, role role, want expr.Kind, u
 // template notes a value with ${ expressions }.
 func (r *reader) template(s *Step, n *document.Node, role role, uses *Uses, set func(*expr.Template)) {
 	r.programs = append(r.programs, &pending{step: s, node: n, role: role, uses: uses, template: set})
+}
+
+// secretive notes a value with ${ expressions } in which secrets may stand.
+func (r *reader) secretive(s *Step, n *document.Node, role role, uses *Uses, set func(*expr.Template)) {
+	r.template(s, n, role, uses, set)
+	r.programs[len(r.programs)-1].secrets = true
 }
 
 // read is what a compiled program or template tells about itself.
@@ -116,7 +123,8 @@ func (r *reader) fault(n *document.Node, err error) {
 type level struct {
 	body *Body
 	at   int  // the step that looks; len(Steps): the end of the body
-	self bool // that step itself has run: it is looked at from its catch
+	self bool // that step itself has run: it is looked at from its catch or its compensation
+	over bool // everything is over, well or not: it is looked at from `finally`
 }
 
 // levels gives the bodies around a program.
@@ -128,18 +136,34 @@ func (r *reader) levels(p *pending) []level {
 		return []level{{body: r.def.Body, at: len(r.def.Body.Steps)}}
 	}
 	var all []level
-	inCatch := false
+	after := false
 	for s := p.step; s != nil; s = s.Body.Parent {
-		all = append(all, level{body: s.Body, at: s.Index, self: inCatch})
-		inCatch = isCatch(s.Body)
+		all = append(all, level{body: s.Body, at: s.Index, self: after})
+		after = isCatch(s.Body) || r.purposes[s.Body] == undoing
+		if r.purposes[s.Body] == finishing && r.def.Body != nil {
+			all = append(all, level{body: r.def.Body, at: len(r.def.Body.Steps), over: true})
+		}
 	}
 	return all
+}
+
+// inside says whether a program stands in a body of this purpose, however deep.
+func (r *reader) inside(p *pending, of purpose) bool {
+	for s := p.step; s != nil; s = s.Body.Parent {
+		if r.purposes[s.Body] == of {
+			return true
+		}
+	}
+	return false
 }
 
 // isCatch says whether a body belongs to a catch of its parent and not to the parent's action.
 func isCatch(b *Body) bool {
 	return b.Parent != nil && slices.ContainsFunc(b.Parent.Catch, func(c Catch) bool { return c.Body == b })
 }
+
+// ofAction says whether a body belongs to its parent's action, and not to a catch, a compensation or a notification.
+func (r *reader) ofAction(b *Body) bool { return r.purposes[b] == 0 && !isCatch(b) }
 
 // smallBody is how many steps a body may have for all of them to be listed as known names; of a larger one only those that
 // the text mentions are, so that checking stays linear.
@@ -167,37 +191,43 @@ func (p *pending) text() string {
 }
 
 var (
-	leaf     = &expr.Names{}
-	open     = &expr.Names{Open: true}
-	errNames = &expr.Names{Fields: map[string]*expr.Names{"code": leaf, "message": leaf, "step": leaf, "data": open}}
-	runNames = &expr.Names{Fields: map[string]*expr.Names{
-		"id": leaf, "key": leaf, "workflow": leaf, "version": leaf, "input": open, "created_at": leaf,
-		"labels": why("labels do not run in this version yet"), "ending": why("`finally` does not run in this version yet"),
-	}}
-	taskNames = &expr.Names{Fields: map[string]*expr.Names{"key": leaf, "attempt": leaf, "path": leaf}}
-	passNames = &expr.Names{Fields: map[string]*expr.Names{"number": leaf, "previous": open}}
+	leaf          = &expr.Names{}
+	open          = &expr.Names{Open: true}
+	errNames      = &expr.Names{Fields: map[string]*expr.Names{"code": leaf, "message": leaf, "step": leaf, "data": open}}
+	runNames      = runMembers(why("it is known in `finally` only"))
+	endNames      = runMembers(leaf)
+	taskNames     = &expr.Names{Fields: map[string]*expr.Names{"key": leaf, "attempt": leaf, "path": leaf}}
+	undoneNames   = &expr.Names{Fields: map[string]*expr.Names{"key": leaf, "input": open, "output": open}}
+	approvalNames = &expr.Names{Fields: map[string]*expr.Names{"step": leaf, "title": leaf, "reminder": leaf}}
+	passNames     = &expr.Names{Fields: map[string]*expr.Names{"number": leaf, "previous": open}}
 
-	children  = why("children do not run in this version yet")
 	stepNames = &expr.Names{Fields: map[string]*expr.Names{
-		"output": open, "status": leaf, "error": errNames, "failed": why("only a map has failed items: write steps.KEY.error"), "children": children,
+		"output": open, "status": leaf, "error": errNames, "failed": why("only a map has failed items: write steps.KEY.error"), "children": open,
 	}}
 	mapNames = &expr.Names{Fields: map[string]*expr.Names{
-		"output": open, "status": leaf, "error": errNames, "failed": open, "children": children,
+		"output": open, "status": leaf, "error": errNames, "failed": open, "children": open,
 	}}
 )
+
+// runMembers gives the members of `run`.
+func runMembers(ending *expr.Names) *expr.Names {
+	return &expr.Names{Fields: map[string]*expr.Names{
+		"id": leaf, "key": leaf, "workflow": leaf, "version": leaf, "input": open, "created_at": leaf, "labels": open, "ending": ending,
+	}}
+}
 
 func why(remedy string) *expr.Names { return &expr.Names{Why: remedy} }
 
 // reserved are the names that mean something in every program, and why they cannot be used where they are not known.
 var reserved = map[string]string{
 	"input": "", "prev": "there is no step here whose input it could be: write steps.KEY.output", "steps": "", "run": "",
-	"task":     "`task` is known in `with`, `env` and the arguments of task, run and shell only",
-	"error":    "`error` is known only where a catch leads: write steps.KEY.error",
+	"task":     "`task` is known in `with`, `env` and what else a task, run, shell or http step reads",
+	"error":    "`error` is known only where a catch leads, in compensations and in `finally`: write steps.KEY.error",
 	"pass":     "`pass` is known only inside a loop",
-	"step":     "`step` is known only in compensations, which do not run in this version yet",
-	"vars":     "`vars` do not run in this version yet: write the value itself, or read it from input",
-	"secrets":  "secrets do not run in this version yet: let the program read them from its own environment",
-	"approval": "approvals do not run in this version yet",
+	"step":     "`step` is known only in compensations: write steps.KEY",
+	"vars":     "",
+	"secrets":  "secrets may stand in `env` and in the `headers` of http only",
+	"approval": "`approval` is known only in the `notify` of an approval",
 }
 
 func isReserved(name string) bool {
@@ -217,19 +247,7 @@ func (r *reader) namesFor(p *pending) *expr.Names {
 			top[name] = why(remedy)
 		}
 	}
-	top["input"], top["run"] = open, runNames
-	if p.step != nil {
-		top["prev"] = open
-	}
-	if p.role == workerRole {
-		top["task"] = taskNames
-	}
-	if r.errorKnown(p) {
-		top["error"] = errNames
-	}
-	if r.passLevel(p) > noLevel {
-		top["pass"] = passNames
-	}
+	r.knownHere(p, top)
 	for _, item := range r.items(p) {
 		if top[item.Name] == nil {
 			top[item.Name], top[item.Name+"_index"] = open, leaf
@@ -250,6 +268,35 @@ func (r *reader) namesFor(p *pending) *expr.Names {
 	}
 	r.strangers(p, top, steps, text)
 	return &expr.Names{Fields: top}
+}
+
+// knownHere puts the names that are known by the place of a program into top.
+func (r *reader) knownHere(p *pending, top map[string]*expr.Names) {
+	top["input"], top["run"], top["vars"] = open, runNames, r.varNames()
+	if p.step != nil {
+		top["prev"] = open
+	}
+	if p.role == workerRole {
+		top["task"] = taskNames
+	}
+	if p.secrets {
+		top["secrets"] = open
+	}
+	if r.inside(p, finishing) {
+		top["run"] = endNames
+	}
+	if r.inside(p, undoing) {
+		top["step"] = undoneNames
+	}
+	if r.inside(p, notifying) {
+		top["approval"] = approvalNames
+	}
+	if r.errorKnown(p) {
+		top["error"] = errNames
+	}
+	if r.passLevel(p) > noLevel {
+		top["pass"] = passNames
+	}
 }
 
 // stepName puts what a program sees of the step called key, if there is one around it, into the names.
@@ -298,7 +345,7 @@ func (r *reader) find(levels []level, key string) (up, index int) {
 
 // before says whether step i of a level may have run before the program does.
 func (r *reader) before(l level, i int) bool {
-	if l.self && i == l.at || r.unsure[l.body] {
+	if l.self && i == l.at || l.over || r.unsure[l.body] {
 		return true
 	}
 	f := r.flows[l.body]
@@ -343,7 +390,20 @@ func (r *reader) errorKnown(p *pending) bool {
 		return true
 	}
 	for s := p.step; s != nil; s = s.Body.Parent {
-		if s.CaughtHere || isCatch(s.Body) {
+		if s.CaughtHere || isCatch(s.Body) || r.purposes[s.Body] == undoing || r.purposes[s.Body] == finishing {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeNoError says whether `error` is null here when the run ended well.
+func (r *reader) mayBeNoError(p *pending) bool {
+	for s := p.step; s != nil; s = s.Body.Parent {
+		switch {
+		case s.CaughtHere || isCatch(s.Body) || r.purposes[s.Body] == undoing || p.role == catchRole:
+			return false
+		case r.purposes[s.Body] == finishing:
 			return true
 		}
 	}
@@ -357,7 +417,7 @@ func (r *reader) passLevel(p *pending) int {
 	}
 	up := 0
 	for s := p.step; s != nil && s.Body.Parent != nil; s, up = s.Body.Parent, up+1 {
-		if l, ok := s.Body.Parent.Action.(*Loop); ok && !isCatch(s.Body) && l != nil {
+		if _, ok := s.Body.Parent.Action.(*Loop); ok && r.ofAction(s.Body) {
 			return up
 		}
 	}
@@ -375,7 +435,7 @@ func (r *reader) items(p *pending) []ItemUse {
 	}
 	up := 0
 	for s := p.step; s.Body.Parent != nil; s, up = s.Body.Parent, up+1 {
-		if isCatch(s.Body) {
+		if !r.ofAction(s.Body) {
 			continue
 		}
 		switch a := s.Body.Parent.Action.(type) {

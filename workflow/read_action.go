@@ -40,6 +40,19 @@ func (r *reader) action(s *Step, n *document.Node, depth int) {
 		r.template(s, v, actionRole, &s.ActionUses, func(t *expr.Template) { a.Value = t })
 	case "wait":
 		r.wait(s, v)
+	case "http":
+		s.IsTask = true
+		r.http(s, v)
+	case "await":
+		r.await(s, v)
+	case "emit":
+		r.emit(s, v)
+	case "approve":
+		r.approve(s, v)
+	case "workflow":
+		r.call(s, v)
+	case "savepoint":
+		r.savepoint(s, v)
 	case "fail":
 		r.fail(s, v)
 	case "end":
@@ -70,19 +83,24 @@ func (r *reader) command(s *Step, n, v *document.Node) {
 	if v := text(n, "stdout"); v != "" {
 		c.Stdout = Stdout(v)
 	}
-	codes := n.Get("codes")
+	c.Codes = r.statuses(n.Get("codes"), 1, 255, "exit status")
+}
+
+// statuses reads codes by status.
+func (r *reader) statuses(codes *document.Node, low, high int, what string) map[int]string {
 	if codes == nil || len(codes.Items) == 0 {
-		return
+		return nil
 	}
-	c.Codes = map[int]string{}
+	known := map[int]string{}
 	for i, key := range codes.Keys {
 		status, err := strconv.Atoi(key.Text)
-		if err != nil || status < 1 || status > 255 || strconv.Itoa(status) != key.Text {
-			r.Add(key, "write a number from 1 to 255", "%q is not an exit status", document.Clip(key.Text))
+		if err != nil || status < low || status > high || strconv.Itoa(status) != key.Text {
+			r.Add(key, fmt.Sprintf("write a number from %d to %d", low, high), "%q is not an %s", document.Clip(key.Text), what)
 			continue
 		}
-		c.Codes[status] = codes.Items[i].Text
+		known[status] = codes.Items[i].Text
 	}
+	return known
 }
 
 func (r *reader) wait(s *Step, v *document.Node) {
@@ -90,6 +108,7 @@ func (r *reader) wait(s *Step, v *document.Node) {
 	s.Action = w
 	if v.Kind == document.Text {
 		w.For, _ = format.ParseDuration(v.Text) // checked before
+		r.notLonger(r.nodes[s], "wait")
 		return
 	}
 	if v.Get("until") == nil && !v.Broken {
@@ -101,22 +120,19 @@ func (r *reader) wait(s *Step, v *document.Node) {
 func (r *reader) fail(s *Step, v *document.Node) {
 	f := &Fail{Code: "failed"}
 	s.Action = f
-	if code := text(v, "code"); code != "" {
-		f.Code = code
+	switch code := v.Get("code"); {
+	case code == nil:
+	case strings.Contains(code.Text, "${"):
+		f.Code = ""
+		r.textIn(s, v, "code", actionRole, &s.ActionUses, &f.CodeExpr)
+	default:
+		f.Code = code.Text
+		if why := format.NameFault(code.Text); why != "" {
+			r.Add(code, "write 1 to 255 characters without control characters or surrounding space", "`code` %s", why)
+		}
 	}
-	if message := v.Get("message"); message != nil {
-		r.template(s, newTextAt(message), actionRole, &s.ActionUses, func(t *expr.Template) { f.Message = t })
-	}
-	if data := v.Get("data"); data != nil {
-		r.template(s, data, actionRole, &s.ActionUses, func(t *expr.Template) { f.Data = t })
-	}
-}
-
-// newTextAt gives a number or a boolean as the text that stands there.
-func newTextAt(n *document.Node) *document.Node {
-	c := *n
-	c.Kind = document.Text
-	return &c
+	r.textIn(s, v, "message", actionRole, &s.ActionUses, &f.Message)
+	r.valueIn(s, v, "data", actionRole, &s.ActionUses, &f.Data)
 }
 
 func (r *reader) end(s *Step, v *document.Node) {
@@ -140,6 +156,9 @@ func (r *reader) composite(s *Step, action string, v *document.Node, depth int) 
 		for i, key := range v.Keys {
 			if !format.IsKey(key.Text) {
 				r.Add(key, "write letters, digits, _ and - only", "%q cannot be the name of a branch", document.Clip(key.Text))
+			}
+			if pathPart.MatchString(key.Text) {
+				r.ambiguous(key, key.Text, false)
 			}
 			body := r.inner(v.Items[i], s, key.Text, depth+1, "the branch `"+document.Clip(key.Text)+"`")
 			p.Branches = append(p.Branches, Branch{Name: key.Text, Body: body})

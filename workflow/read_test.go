@@ -108,6 +108,13 @@ func TestDrawingsAndCanonicalForms(t *testing.T) {
 			golden(t, base+".mermaid", workflow.DrawMermaid(d))
 			golden(t, base+".canonical", string(d.Canonical())+"\n")
 			golden(t, base+".written", string(d.YAML()))
+			var later strings.Builder
+			for _, m := range d.NotYet() {
+				later.WriteString(m.String() + "\n")
+			}
+			if later.Len() > 0 {
+				golden(t, base+".later", later.String())
+			}
 		})
 	}
 }

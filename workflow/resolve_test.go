@@ -348,7 +348,7 @@ func TestOutputsThatMayBeNullMustBeAskedFor(t *testing.T) {
 		"but another way does not": {
 			`{ s: { task: s }, a: { after: s, task: a, on_error: skip }, b: { after: s, task: b }, r: { after: [a, b], task: r, with: "${ steps.a.output.x }" } }`, 1,
 		},
-		"a catch with a body":         {`{ a: { task: a, catch: { do: { task: m } } }, r: { after: a, task: r, with: "${ steps.a.output.x }" } }`, 1},
+		"a catch with a body":         {`{ a: { task: a, catch: { do: { task: m } } }, r: { after: a, task: r, with: "${ steps.a.output.x }" } }`, 0},
 		"a catch that leads here too": {`{ a: { task: a, catch: { next: m } }, m: { task: m }, r: { after: [a, m], task: r, with: "${ steps.a.output.x }" } }`, 1},
 		"a catch that leads elsewhere": {
 			`{ a: { task: a, catch: { next: m } }, m: { task: m }, r: { after: a, task: r, with: "${ steps.a.output.x }" } }`, 0,

@@ -91,7 +91,7 @@ func TestReadingYAMLIsBounded(t *testing.T) {
 		"half a pair":         {"w.json", `{"workflow":"\ud800"}`, "half of a surrogate pair"},
 		"broken second part":  {"w.yaml", oneStep + "---\n\t- x", "not valid YAML"},
 		"null":                {"w.yaml", "null", "a workflow file is an object, not null"},
-		"only a mark":         {"w.yaml", "---\n", "a workflow file is an object, not null"},
+		"only a mark":         {"w.yaml", "---\n", "the file is empty"},
 		"nothing":             {"w.yaml", "", "the file is empty"},
 		"nothing as JSON":     {"w.json", "", "w.json:1:1: this is not valid JSON"},
 		"at sign":             {"w.yaml", "workflow: @w\n", "put the text into quotes"},

@@ -26,6 +26,21 @@ func (r *reader) use(p *pending, compiled read) {
 			p.uses.Task = true
 		case "error":
 			p.uses.Error = true
+		case "vars":
+			p.uses.Vars = true
+			if len(ref) == 1 {
+				r.bareName(p, "vars", "write vars.NAME")
+			}
+		case "secrets":
+			if len(ref) != 2 {
+				r.bareName(p, "secrets", "write secrets.NAME")
+				continue
+			}
+			p.uses.Secrets = with(p.uses.Secrets, ref[1])
+		case "step":
+			p.uses.Undone = true
+		case "approval":
+			p.uses.Approval = true
 		case "pass":
 			p.uses.Passes = with(p.uses.Passes, PassUse{Up: r.passLevel(p)})
 		case "steps":
@@ -40,10 +55,15 @@ func (r *reader) use(p *pending, compiled read) {
 		}
 	}
 	for _, need := range compiled.Needs() {
+		if len(need) == 1 && need[0] == "error" && r.mayBeNoError(p) {
+			n, offset := p.find("error")
+			r.InText(n, offset, "write `error?.`", "`error` is null here when the run ended well")
+		}
 		if len(need) == 3 && need[0] == "steps" && need[2] == "output" {
 			r.doubts = append(r.doubts, doubt{p, compiled, need[1]})
 		}
 	}
+	slices.Sort(p.uses.Secrets)
 	slices.SortFunc(p.uses.Steps, func(a, b StepUse) int { return cmp.Or(cmp.Compare(a.Up, b.Up), cmp.Compare(a.Index, b.Index)) })
 	slices.SortFunc(p.uses.Items, func(a, b ItemUse) int { return cmp.Or(cmp.Compare(a.Up, b.Up), strings.Compare(a.Name, b.Name)) })
 	slices.SortFunc(p.uses.Passes, func(a, b PassUse) int { return cmp.Compare(a.Up, b.Up) })
@@ -57,11 +77,16 @@ func with[T comparable](uses []T, use T) []T {
 	return append(uses, use)
 }
 
+// bareName notes a name that says nothing without a member.
+func (r *reader) bareName(p *pending, name, remedy string) {
+	n, offset := p.find(name)
+	r.InText(n, offset, remedy, "`%s` alone cannot be used", name)
+}
+
 // useStep records a use of steps.KEY, and what must be kept for it.
 func (r *reader) useStep(p *pending, levels []level, ref expr.Ref) {
 	if len(ref) == 1 {
-		n, offset := p.find("steps")
-		r.InText(n, offset, "write steps.KEY.output", "`steps` alone cannot be used")
+		r.bareName(p, "steps", "write steps.KEY.output")
 		return
 	}
 	up, i := r.find(levels, ref[1])
@@ -83,6 +108,11 @@ func (r *reader) useStep(p *pending, levels []level, ref expr.Ref) {
 	u.Status = u.Status || member == "status" || member == ""
 	u.Error = u.Error || member == "error" || member == ""
 	u.Failed = u.Failed || member == "failed" || member == ""
+	if member == "children" {
+		u.Children = true
+		n, offset := p.find("children")
+		r.LaterInText(n, offset, "steps."+ref[1]+".children")
+	}
 	step.Named = step.Named || u.Output
 	step.NamedError = step.NamedError || u.Error || u.Failed
 }
@@ -120,16 +150,20 @@ func (r *reader) judge(d doubt) {
 		return
 	}
 	d.markBare(up, i)
-	if f == nil || r.unsure[l.body] || !own && f.Sure(i, l.at) {
+	if f == nil || r.unsure[l.body] || !own && !l.over && f.Sure(i, l.at) {
 		return
 	}
 	reason := fmt.Sprintf("there is a way here that goes round `%s`", d.key)
 	switch {
+	case own && r.inside(d.pending, undoing):
+		reason = "the step may have failed"
 	case own:
 		reason = "the step failed"
+	case l.over:
+		reason = fmt.Sprintf("`%s` may not have run", d.key)
 	case step.When != nil:
 		reason = fmt.Sprintf("`%s` is passed over when its `when` is false", d.key)
-	case step.OnError != OnErrorFail || slices.ContainsFunc(step.Catch, func(c Catch) bool { return c.Next == "" }):
+	case step.OnError != OnErrorFail:
 		reason = fmt.Sprintf("`%s` may have failed", d.key)
 	}
 	name := "steps." + d.key + ".output"

@@ -47,6 +47,7 @@ const MaxMistakes = 200
 type Ledger struct {
 	File  string // the name for messages; nothing is opened
 	list  []Mistake
+	later []Mistake
 	lines []string // the source, for positions inside a text; nil for a document built in Go
 }
 
@@ -61,15 +62,43 @@ func (l *Ledger) Add(n *Node, remedy, format string, args ...any) {
 	l.place(n, n.Line, n.Column, remedy, format, args...)
 }
 
+// Later notes at n a part of the format that this version does not run, which is no mistake.
+func (l *Ledger) Later(n *Node, what string) { l.LaterInText(n, -1, what) }
+
+// LaterInText does so at byte offset of n's text.
+func (l *Ledger) LaterInText(n *Node, offset int, what string) {
+	line, column := l.locate(n, offset)
+	if len(l.later) < MaxMistakes {
+		l.later = append(l.later, l.mistake(n, line, column, "leave it out, or wait for the version that runs it", "`%s` is part of the format but does not run in this version yet", Clip(what)))
+	}
+}
+
+// TakeLater gives what Later noted since it was last asked, in the order of the file.
+func (l *Ledger) TakeLater() []Mistake {
+	found := l.later
+	l.later = nil
+	slices.SortStableFunc(found, byPlace)
+	return slices.Compact(found)
+}
+
 // place notes a mistake at a place inside n.
 func (l *Ledger) place(n *Node, line, column int, remedy, format string, args ...any) {
+	if len(l.list) < 10*MaxMistakes {
+		l.list = append(l.list, l.mistake(n, line, column, remedy, format, args...))
+	}
+}
+
+func (l *Ledger) mistake(n *Node, line, column int, remedy, format string, args ...any) Mistake {
 	m := Mistake{File: l.File, Line: line, Column: column, Message: shorten(fmt.Sprintf(format, args...), maxWords), Remedy: shorten(remedy, maxWords)}
 	if line == 0 {
 		m.File = n.where()
 	}
-	if len(l.list) < 10*MaxMistakes {
-		l.list = append(l.list, m)
-	}
+	return m
+}
+
+// byPlace orders mistakes as they stand in the file.
+func byPlace(a, b Mistake) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 }
 
 // InText notes a mistake at byte offset of n's text.
@@ -114,9 +143,7 @@ func (l *Ledger) Err() error {
 	if len(l.list) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(l.list, func(a, b Mistake) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
-	})
+	slices.SortStableFunc(l.list, byPlace)
 	l.list = slices.Compact(l.list)
 	if more := len(l.list) - MaxMistakes; more > 0 {
 		l.list = l.list[:MaxMistakes]

@@ -176,6 +176,14 @@ func (n *Node) Pointer() string {
 	return b.String()
 }
 
+// Root gives the whole document that n is part of.
+func (n *Node) Root() *Node {
+	for n.parent != nil {
+		n = n.parent
+	}
+	return n
+}
+
 // Clone gives a copy of n that belongs to no parent.
 func (n *Node) Clone() *Node {
 	c := *n

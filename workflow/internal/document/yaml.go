@@ -32,9 +32,9 @@ var otherNumber = regexp.MustCompile(`^[-+]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[b
 // yamlLine finds the line in an error of the YAML library.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// Read makes a tree of the bytes of a file, YAML or JSON. It gives nil when mistakes leave nothing to check. It never panics,
-// and takes bounded time and memory whatever the bytes.
-func (l *Ledger) Read(data []byte) *Node {
+// Read makes trees of the bytes of a file, JSON or YAML, in which several documents may stand behind each other. It gives none
+// when mistakes leave nothing to check. It never panics, and takes bounded time and memory whatever the bytes.
+func (l *Ledger) Read(data []byte) []*Node {
 	top := &Node{Line: 1, Column: 1}
 	if len(data) > MaxBytes {
 		l.Add(top, "split the workflow, or keep data in files of its own", "the file is larger than 1 MiB")
@@ -54,35 +54,38 @@ func (l *Ledger) Read(data []byte) *Node {
 			l.Add(top, "split the workflow", "the file holds more than 250,000 values")
 			return nil
 		}
-		return n
+		return []*Node{n}
 	}
 	return l.yaml(data)
 }
 
-// yaml makes a tree of YAML text.
-func (l *Ledger) yaml(data []byte) *Node {
+// yaml makes trees of YAML text. A document that holds nothing is passed over.
+func (l *Ledger) yaml(data []byte) []*Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	root, err := decodeNext(decoder)
-	if errors.Is(err, io.EOF) || err == nil && len(root.Content) == 0 {
-		l.place(&Node{}, 1, 1, "write `workflow: NAME` and `steps:`", "the file is empty")
-		return nil
-	}
-	if err != nil {
-		l.yamlError(err)
-		return nil
-	}
-	if second, err := decodeNext(decoder); err == nil {
-		l.place(&Node{}, second.Line, second.Column, "write one file for each workflow",
-			"several workflows in one file (`---`) are part of the format but do not run in this version yet")
-	} else if !errors.Is(err, io.EOF) {
-		l.yamlError(err)
-	}
 	c := &yamlTree{ledger: l, open: map[*yaml.Node]bool{}}
-	n := c.convert(root.Content[0], 1)
-	if c.broken {
-		return nil
+	var all []*Node
+	for {
+		root, err := decodeNext(decoder)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			l.yamlError(err)
+			return nil
+		}
+		if len(root.Content) == 0 || root.Content[0].Tag == "!!null" && root.Content[0].Value == "" {
+			continue
+		}
+		n := c.convert(root.Content[0], 1)
+		if c.broken {
+			return nil
+		}
+		all = append(all, n)
 	}
-	return n
+	if len(all) == 0 {
+		l.place(&Node{}, 1, 1, "write `workflow: NAME` and `steps:`", "the file is empty")
+	}
+	return all
 }
 
 // decodeNext reads one document. A panic of the library is an error like any other.

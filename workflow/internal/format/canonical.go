@@ -17,20 +17,25 @@ func Canonical(n *document.Node, of string) *document.Node {
 		if v == nil {
 			continue
 		}
-		for s := range e.shapes {
-			if e.shapes[s].takes(v) {
-				v = canonicalValue(v, &e.shapes[s])
-				break
-			}
-		}
+		v = canonicalOf(v, e.shapes)
 		if e.wrap != nil {
 			v = e.wrap(v)
 		}
-		if e.zero == "" || string(v.Raw()) != e.zero {
+		if e.zero == "" || string(v.Raw()) != e.zero || e.keep != nil && e.keep(n) {
 			out.Put(document.NewText(e.name), v)
 		}
 	}
 	return out
+}
+
+// canonicalOf gives a value in the one spelling of the shape that it has.
+func canonicalOf(n *document.Node, shapes []shape) *document.Node {
+	for i := range shapes {
+		if shapes[i].takes(n) {
+			return canonicalValue(n, &shapes[i])
+		}
+	}
+	return n.Clone()
 }
 
 // canonicalValue gives a value that has the shape in its one spelling.
@@ -51,19 +56,19 @@ func canonicalValue(n *document.Node, s *shape) *document.Node {
 	case list:
 		out := document.NewList()
 		for _, item := range n.Items {
-			out.Append(canonicalValue(item, s.item))
+			out.Append(canonicalOf(item, s.items))
 		}
 		return out
 	case table:
 		out := document.NewObject()
 		for i, item := range n.Items {
-			out.Put(document.NewText(n.Keys[i].Text), canonicalValue(item, s.item))
+			out.Put(document.NewText(n.Keys[i].Text), canonicalOf(item, s.items))
 		}
-		if s.item.of == "" { // env, codes: the order means nothing
+		if !s.ordered {
 			sortMembers(out)
 		}
 		return out
-	case anyText, name, stepKey, flag, choice, value, object:
+	case anyText, name, stepKey, flag, choice, value, anything, object:
 	}
 	return n.Clone()
 }
@@ -109,3 +114,39 @@ func wrapEnd(n *document.Node) *document.Node {
 	}
 	return n
 }
+
+// bare gives the member called key of an object that has no other, as it may stand without the object; else the object.
+func bare(n *document.Node, key string) *document.Node {
+	if n.Kind == document.Object && len(n.Keys) == 1 && n.Keys[0].Text == key {
+		return n.Items[0]
+	}
+	return n
+}
+
+// wrapVars writes a variable that says no more than its default as that. One whose default is an object must stay as it is.
+func wrapVars(n *document.Node) *document.Node {
+	out := document.NewObject()
+	for i, item := range n.Items {
+		v := bare(item, "default")
+		switch {
+		case v.Kind == document.Object && len(v.Keys) == 0 && v == item:
+			v = &document.Node{}
+		case v.Kind == document.Object:
+			v = item
+		}
+		out.Put(document.NewText(n.Keys[i].Text), v)
+	}
+	return out
+}
+
+// wrapEvents writes an event that has no key as its name.
+func wrapEvents(n *document.Node) *document.Node {
+	out := document.NewList()
+	for _, item := range n.Items {
+		out.Append(bare(item, "event"))
+	}
+	return out
+}
+
+// wrapCall writes a child of which only the name is said as that.
+func wrapCall(n *document.Node) *document.Node { return bare(n, "name") }

@@ -49,12 +49,15 @@ func IsAction(key string) bool {
 func Actions() []string {
 	var all []string
 	for i := range stepEntries {
-		if stepEntries[i].action && stepEntries[i].shapes != nil {
+		if stepEntries[i].action && stepEntries[i].since <= Stage {
 			all = append(all, stepEntries[i].name)
 		}
 	}
 	return all
 }
+
+// IsWorker says whether an action is done by a worker.
+func IsWorker(action string) bool { return slices.Contains(workers, action) }
 
 // Takes says whether a step with this action may have the key, and if not what to do instead.
 func Takes(action, key string) (ok bool, instead string) {
@@ -82,12 +85,12 @@ func (c *checker) check(n *document.Node, of string) {
 		case e == nil:
 			c.Add(key, unknownRemedy(key.Text, n.Items[i], of), "`%s` is not a key of a %s", document.Clip(key.Text), placeName(of))
 			n.Broken = true
-		case len(e.shapes) == 0:
-			c.Add(key, "leave it out", "`%s` is part of the format but does not run in this version yet", key.Text)
-			n.Broken = true
 		case !c.fits(n.Items[i], e.shapes, "`"+key.Text+"`"):
 			n.Broken = true
 		default:
+			if e.since > Stage && (e.zero == "" || string(n.Items[i].Raw()) != e.zero) {
+				c.Later(key, key.Text)
+			}
 			kept.Keys, kept.Items = append(kept.Keys, key), append(kept.Items, n.Items[i])
 		}
 	}
@@ -103,13 +106,31 @@ func placeName(of string) string {
 		return "catch entry"
 	case "body":
 		return "branch"
+	case "var":
+		return "variable"
+	case "http":
+		return "http request"
+	case "awaited":
+		return "awaited event"
+	case "to":
+		return "recipient"
+	case "call":
+		return "child workflow"
+	case "shared":
+		return "compensation"
+	case "notify":
+		return "notification"
 	}
 	return of
 }
 
 // unknownRemedy says what to write instead of a key that the table does not know.
 func unknownRemedy(key string, value *document.Node, of string) string {
-	for _, f := range foreigners[of] {
+	spoken := of
+	if of == "shared" {
+		spoken = "compensation"
+	}
+	for _, f := range foreigners[spoken] {
 		if f.spelling == key {
 			return f.remedy
 		}
@@ -168,7 +189,7 @@ func mismatchRemedy(n *document.Node, shapes []shape) string {
 		return DurationSpellings
 	case s.kind == flag && n.Kind == document.Text:
 		return "write true or false"
-	case s.kind == list && n.Kind == document.Text && s.item.kind == value:
+	case s.kind == list && n.Kind == document.Text && s.items[0].kind == value:
 		return `write a list, such as ["./program.sh", "argument"], or use shell`
 	case s.kind == list:
 		return "write a list"
@@ -195,7 +216,7 @@ func (s *shape) takes(n *document.Node) bool {
 		return n.Kind == document.Object
 	case list:
 		return n.Kind == document.List
-	case value:
+	case value, anything:
 	}
 	return s.of != "object" || n.Kind == document.Object || n.Kind == document.Text && strings.Contains(n.Text, "${")
 }
@@ -230,6 +251,8 @@ func (s *shape) describe() string {
 		return "a list"
 	case value:
 		return "an object"
+	case anything:
+		return "any value"
 	case anyText, textValue:
 	}
 	return "text"
@@ -239,7 +262,7 @@ func (s *shape) describe() string {
 func (c *checker) inside(n *document.Node, s *shape, what string) {
 	switch s.kind {
 	case name:
-		if why := nameFault(n.Text); why != "" {
+		if why := NameFault(n.Text); why != "" {
 			c.Add(n, "write 1 to 255 characters without control characters or surrounding space", "%s %s", what, why)
 		}
 	case stepKey:
@@ -262,7 +285,7 @@ func (c *checker) inside(n *document.Node, s *shape, what string) {
 		c.check(n, s.of)
 	case list, table:
 		c.each(n, s, what)
-	case anyText, flag, program, textValue, value, object:
+	case anyText, flag, program, textValue, value, anything, object:
 	}
 }
 
@@ -277,11 +300,11 @@ func (c *checker) each(n *document.Node, s *shape, what string) {
 		if s.kind == table {
 			inner = fmt.Sprintf("%s in %s", strconv.Quote(document.Clip(n.Keys[i].Text)), what)
 		}
-		if item.Kind == document.Object && s.item.kind == place && s.kind == list && s.item.of == "step" && c.oneKeyItem(item) {
+		if item.Kind == document.Object && s.kind == list && s.items[0].of == "step" && c.oneKeyItem(item) {
 			item = item.Hollow()
-		} else if !c.fits(item, []shape{*s.item}, inner) {
+		} else if !c.fits(item, s.items, inner) {
 			n.Broken = true
-			if s.item.kind != place {
+			if s.items[0].kind != place {
 				continue
 			}
 			item = item.Hollow()
@@ -305,8 +328,8 @@ func (c *checker) oneKeyItem(n *document.Node) bool {
 	return true
 }
 
-// nameFault says what is wrong with a name, or nothing.
-func nameFault(s string) string {
+// NameFault says what is wrong with a name, or nothing.
+func NameFault(s string) string {
 	switch {
 	case s == "":
 		return "is empty"

@@ -51,17 +51,17 @@ func places(t *testing.T, of string, e *entry, s *shape) {
 	if s.kind == place && format[s.of] == nil {
 		t.Errorf("%s of %s leads to the place %q, which is not described", e.name, of, s.of)
 	}
-	if (s.kind == list || s.kind == table) != (s.item != nil) {
+	if (s.kind == list || s.kind == table) != (len(s.items) > 0) {
 		t.Errorf("%s of %s: only lists and tables have items, and all of them", e.name, of)
 	}
-	if s.item != nil {
-		places(t, of, e, s.item)
+	for i := range s.items {
+		places(t, of, e, &s.items[i])
 	}
 }
 
 func TestTheActionsOfThisVersion(t *testing.T) {
 	t.Parallel()
-	want := []string{"task", "run", "shell", "set", "wait", "switch", "steps", "parallel", "map", "loop", "fail", "end"}
+	want := []string{"task", "run", "shell", "http", "set", "wait", "switch", "steps", "parallel", "map", "loop", "fail", "end"}
 	if diff := cmp.Diff(want, Actions()); diff != "" {
 		t.Error(diff)
 	}
