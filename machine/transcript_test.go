@@ -37,6 +37,34 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
+// ofTranscripts gives the journals of all transcripts.
+func ofTranscripts(t *testing.T) (all []frozen) {
+	t.Helper()
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, file string) {
+		var w, kept *world
+		n := 0
+		keep := func() {
+			if w != kept && len(w.journal) > 0 && len(w.journal) <= maxFrozen {
+				kept, n = w, n+1
+				all = append(all, w.frozen(fmt.Sprintf("%s %d", strings.TrimSuffix(path.Base(file), ".txt"), n)))
+			}
+		}
+		datadriven.RunTest(t, file, func(_ *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "workflow" {
+				keep()
+			}
+			if got := transcript(&w, d); got != "" || d.Expected == "" {
+				return got
+			}
+			return d.Expected
+		})
+		keep()
+	})
+	return all
+}
+
+const maxFrozen = 200 // entries of a journal that goes into the corpus
+
 func transcript(w **world, d *datadriven.TestData) string {
 	if d.Cmd == "workflow" {
 		def, err := workflow.Read("t.yaml", []byte("workflow: t\n"+d.Input))

@@ -28,10 +28,24 @@ func (w *world) judge() {
 		if r.ended {
 			w.attempts(r, entries)
 		}
+		w.keep(r, entries)
 		if run := w.replay(r, entries); run != nil && r.ended {
 			w.consult(r, entries, run)
 		}
 	}
+}
+
+// keep hands out a run as it is stored.
+func (w *world) keep(r *run, entries []store.Entry) {
+	if w.option.Keep == nil {
+		return
+	}
+	state, err := w.memory.State(w.ctx, tenant, r.header.ID, nil, []string{""})
+	if err != nil {
+		w.fault("%s: %v", r.header.ID, err)
+		return
+	}
+	w.option.Keep(w.defs[r.header.Workflow], r.header, entries, state.Run)
 }
 
 // attempts compares the journal with what was claimed and with what handlers reported (invariant 3).

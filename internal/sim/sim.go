@@ -15,11 +15,17 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/workflow"
 )
 
 // Options says how hard to try. The zero value is what the tests use.
 type Options struct {
-	Steps  int    // steps before the faults cease; default 250
+	Steps int // steps before the faults cease; default 250
+	// Keep, when set, is given each run that was judged: its definition, header, journal and stored state, whole.
+	Keep   func(def *workflow.Definition, h machine.Header, journal []store.Entry, stored *machine.Run)
 	Mutant string // a planted fault of the store, one of Mutants; "": none
 }
 
