@@ -23,15 +23,16 @@ func NewClient(st store.Store) *Client {
 
 // RunSummary is a run in a list.
 type RunSummary struct {
-	ID         string         `json:"id"`
-	Workflow   string         `json:"workflow"`
-	Version    int            `json:"version"`
-	Key        string         `json:"key"`
-	Status     machine.Status `json:"status"`
-	Error      *machine.Error `json:"error"`
-	CreatedAt  *time.Time     `json:"created_at"`
-	StartedAt  *time.Time     `json:"started_at"`
-	FinishedAt *time.Time     `json:"finished_at"`
+	ID         string            `json:"id"`
+	Workflow   string            `json:"workflow"`
+	Version    int               `json:"version"`
+	Key        string            `json:"key"`
+	Status     machine.Status    `json:"status"`
+	Labels     map[string]string `json:"labels"`
+	Error      *machine.Error    `json:"error"`
+	CreatedAt  *time.Time        `json:"created_at"`
+	StartedAt  *time.Time        `json:"started_at"`
+	FinishedAt *time.Time        `json:"finished_at"`
 }
 
 // Runs lists runs, newest first, at most f.Limit (100 when zero). next is what the next page's f.Before must be; it is empty
@@ -52,7 +53,7 @@ func (c *Client) Runs(ctx context.Context, f store.Filter) (runs []RunSummary, n
 	runs = make([]RunSummary, 0, len(rows))
 	for _, r := range rows {
 		runs = append(runs, RunSummary{
-			ID: r.ID, Workflow: r.Workflow, Version: r.Version, Key: r.Key, Status: r.Status, Error: r.Error,
+			ID: r.ID, Workflow: r.Workflow, Version: r.Version, Key: r.Key, Status: r.Status, Error: r.Error, Labels: orNoLabels(r.Options.Labels),
 			CreatedAt: moment(r.CreatedAt), StartedAt: moment(r.StartedAt), FinishedAt: moment(r.FinishedAt),
 		})
 	}
@@ -91,6 +92,13 @@ func (c *Client) Journal(ctx context.Context, tenant, id string, after int64, li
 		})
 	}
 	return out, nil
+}
+
+func orNoLabels(labels map[string]string) map[string]string {
+	if labels == nil {
+		return map[string]string{}
+	}
+	return labels
 }
 
 // moment gives t for people, nil when it never was.

@@ -60,7 +60,7 @@ func (f *Follower) View(ctx context.Context, o ShowOptions) (*View, error) {
 		ID: run.ID, Workflow: run.Workflow, Version: run.Version, Key: run.Key, Status: run.Status, Home: run.Home,
 		Title: f.def.Title, Seq: run.Seq, CreatedAt: run.CreatedAt.Std(), StartedAt: moment(run.StartedAt),
 		FinishedAt: moment(run.FinishedAt), Letters: live.letters, Reason: runReason(run),
-		Waiting: waits(t, run, live.timers),
+		Waiting: waits(t, run, live.timers), Labels: run.Options.Labels,
 	}
 	if run.Root.Run != nil && run.Root.Run.Error != nil {
 		v.Error = f.runError(run.Root.Run.Error)

@@ -80,6 +80,9 @@ func timerWait(t *tree, timer store.Timer) (WaitView, bool) {
 	if i < 0 {
 		return WaitView{}, false
 	}
+	if i == 0 { // the run's own: it begins then
+		return WaitView{For: ForTime, Since: moment(t.run.CreatedAt), Until: moment(timer.Due)}, timer.Key == "!start"
+	}
 	n := t.index[timer.Key[:i]]
 	if n == nil {
 		n = t.around(timer.Key[:i])

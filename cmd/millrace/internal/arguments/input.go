@@ -160,14 +160,19 @@ func propertyTypes(schema json.RawMessage) map[string][]string {
 
 // convert makes text a value of the first of types that it can be; without types it stays text.
 func convert(name, text string, types []string) (json.RawMessage, error) {
+	return convertNamed("input "+name, "-i "+name+"=", text, types)
+}
+
+// convertNamed is convert for what people call what, and would write as form.
+func convertNamed(what, form, text string, types []string) (json.RawMessage, error) {
 	for _, t := range types {
 		if v, ok := as(t, text); ok {
 			return v, nil
 		}
 	}
 	if len(types) > 0 && !slices.Contains(types, "string") {
-		return nil, mistake("`-i "+name+"="+exampleOf(types[0])+"` would be one",
-			"input %s must be of type %s, and %q is not", name, strings.Join(types, " or "), text)
+		return nil, mistake("`"+form+exampleOf(types[0])+"` would be one",
+			"%s must be of type %s, and %q is not", what, strings.Join(types, " or "), text)
 	}
 	return quote(text), nil
 }

@@ -28,15 +28,37 @@ func (d *Duration) Set(text string) error {
 // Type names what is expected.
 func (d *Duration) Type() string { return "duration" }
 
-// Moment reads a time, or a duration before now.
+// layouts are the spellings of times; those without an offset are in the local zone.
+var layouts = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly}
+
+func parseTime(text string) (time.Time, bool) {
+	for _, layout := range layouts {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// Time reads a time; nothing is the zero time.
+func Time(flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, ok := parseTime(text)
+	if !ok {
+		return t, mistake("write a time such as 2026-03-01T08:00:00Z or 2026-03-01T08:00", "%s %q is no time", flag, text)
+	}
+	return t, nil
+}
+
+// Moment reads a time, or a duration before now; nothing is zero.
 func Moment(flag, text string, now time.Time) (machine.Time, error) {
 	if text == "" {
 		return 0, nil
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return machine.TimeOf(t), nil
-		}
+	if t, ok := parseTime(text); ok {
+		return machine.TimeOf(t), nil
 	}
 	d, err := workflow.ParseDuration(text)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,10 +12,12 @@ import (
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/execute"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/runner/command"
+	"github.com/millrace-go/millrace/runner/httpcall"
 	"github.com/millrace-go/millrace/store"
 )
 
@@ -26,6 +27,7 @@ type driveFlags struct {
 	timeout  arguments.Duration
 	patience arguments.Duration
 	grace    arguments.Duration
+	secrets  arguments.Secrets
 	all      bool
 }
 
@@ -33,13 +35,14 @@ type driveFlags struct {
 type drive struct {
 	*app
 	flags    driveFlags
-	st       *watched
+	st       *patient.Store
 	client   *millrace.Client
 	id       string
 	folder   string // of its commands; empty: it has none
 	home     string
 	db       database
 	log      *execute.Log
+	caller   *httpcall.Caller
 	show     display
 	follower *millrace.Follower
 }
@@ -55,6 +58,8 @@ func (d *drive) run(ctx context.Context) (*millrace.View, int, error) {
 	d.driving.Store(true)
 	defer d.driving.Store(false)
 	d.log = &execute.Log{Files: d.db.logs()}
+	d.caller = httpcall.New(httpcall.Config{})
+	defer d.caller.Close()
 	d.show = d.newDisplay(machine.CommandHandler(d.home), d.log.Last)
 	d.log.Tell = func(_, path, line string) { d.show.line(path, line) }
 	d.follower = d.client.Follow(d.tenant, d.id)
@@ -68,11 +73,15 @@ func (d *drive) run(ctx context.Context) (*millrace.View, int, error) {
 	go func() { ended <- eng.Run(ctx) }()
 	status, err := d.watch(ctx, ended)
 	stop()
-	if runErr := d.drain(context.WithoutCancel(ctx), ended); err == nil && runErr != nil {
-		status, err = statusStore, runErr
+	late := d.drain(context.WithoutCancel(ctx), ended)
+	if late != nil && err == nil && d.st.Trouble().Err != nil {
+		status, err = statusStore, late
 	}
 	v, viewErr := d.last(context.WithoutCancel(ctx))
 	err = errors.Join(err, d.show.close())
+	if late != nil && err == nil { // a step that does not heed its end is ended with this process
+		d.say("%v", late)
+	}
 	if err == nil {
 		err = viewErr
 	}
@@ -98,16 +107,21 @@ func (d *drive) sweep() {
 }
 
 func (d *drive) engine() (*engine.Engine, error) {
+	secrets, err := d.flags.secrets.Find(os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
 	c := engine.Config{
 		Only:  &engine.Only{Tenant: d.tenant, RunID: d.id},
 		Slots: slotsPerCPU * runtime.NumCPU(), Grace: time.Duration(d.flags.grace), Flush: flush,
-		Logger: slog.New(slog.DiscardHandler), // what matters is told from the views and by d.st
+		Logger: quiet(), Secrets: secrets, // what matters is told from the views and by d.st
+		Handlers: map[string]engine.Handler{
+			machine.HTTPHandler: &execute.Calls{Caller: d.caller, Log: d.log},
+		},
 	}
 	if d.folder != "" {
-		c.Handlers = map[string]engine.Handler{
-			machine.CommandHandler(d.home): &execute.Commands{
-				Folder: d.folder, Scratch: d.db.scratch, Grace: time.Duration(d.flags.grace), Log: d.log,
-			},
+		c.Handlers[machine.CommandHandler(d.home)] = &execute.Commands{
+			Folder: d.folder, Scratch: d.db.scratch, Grace: time.Duration(d.flags.grace), Log: d.log,
 		}
 	}
 	return engine.New(d.st, c)
@@ -145,16 +159,16 @@ func (d *drive) watch(ctx context.Context, ended chan error) (int, error) {
 // look shows how the run stands and says whether to leave.
 func (d *drive) look(ctx context.Context) (done bool, status int, err error) {
 	v, err := d.view(ctx, millrace.ShowOptions{Live: true, Steps: -1})
-	d.st.heard("look", err)
+	d.st.Heard("look", err)
 	if err != nil && !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
 		return true, statusStore, err
 	}
 	note := ""
-	if trouble := d.st.trouble(); trouble.err != nil {
-		if time.Since(trouble.since) > time.Duration(d.flags.patience) {
-			return true, statusStore, trouble.err
+	if trouble := d.st.Trouble(); trouble.Err != nil {
+		if time.Since(trouble.Since) > time.Duration(d.flags.patience) {
+			return true, statusStore, trouble.Err
 		}
-		note = troubleNote(trouble.err)
+		note = troubleNote(trouble.Err)
 	}
 	if v == nil { // the next look may find the database again
 		return false, 0, nil

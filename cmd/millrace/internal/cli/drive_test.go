@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/faulty"
@@ -73,10 +74,13 @@ func begin(t *testing.T, a *app, st store.Store) (id string, db database) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, err = a.start(t.Context(), st, def, []byte("{}"), "", home, arguments.Duration(time.Minute)); err != nil {
+	started, err := a.begin(t.Context(), st, []*workflow.Definition{def}, engine.StartRequest{
+		Tenant: a.tenant, Workflow: def.Name, Input: []byte("{}"), Home: home,
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return id, database{path: filepath.Join(folder, "x.db")}
+	return started.RunID, database{path: filepath.Join(folder, "x.db")}
 }
 
 func memoryStore() store.Store {

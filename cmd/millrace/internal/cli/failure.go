@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
 )
@@ -95,6 +96,10 @@ func explain(err error) *failure {
 	if in, ok := errors.AsType[*workflow.InputError](err); ok {
 		f.code, f.message = "input", in.Error()
 		f.hint = "give values with -i NAME=VALUE or --input JSON, @FILE or - (standard input)"
+		return f
+	}
+	if s, ok := errors.AsType[*engine.StartError](err); ok {
+		f.code, f.message, f.hint = "start", s.Error(), "nothing was started; `millrace run --help` tells what can be said of a run"
 		return f
 	}
 	if s, ok := errors.AsType[*store.StoreError](err); ok {

@@ -18,7 +18,7 @@ const (
 )
 
 func (a *app) journalCommand() *cobra.Command {
-	var follow bool
+	var follow, full bool
 	var after int64
 	c := &cobra.Command{
 		Use:   "journal [RUN]",
@@ -30,20 +30,21 @@ that led to it, in the database's time.
 		Example: `  millrace journal
   millrace journal 5f3a -f
   millrace journal order/2024-117 --json`,
-		Args: atMost(1, "usage: millrace journal [RUN] [-f]"),
+		Args: atMost(1, "usage: millrace journal [RUN] [-f] [--full]"),
 		RunE: func(c *cobra.Command, args []string) error {
 			_, err := withClient(c.Context(), a, func(client *millrace.Client) (struct{}, error) {
 				id, err := client.Find(c.Context(), a.tenant, strings.Join(args, ""))
 				if err != nil {
 					return struct{}{}, err
 				}
-				j := journal{app: a, client: client, id: id, after: after, follow: follow}
+				j := journal{app: a, client: client, id: id, after: after, follow: follow, full: full}
 				return struct{}{}, j.print(c.Context())
 			})
 			return err
 		},
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
+	c.Flags().BoolVar(&full, "full", false, "whole lines, however wide; on a terminal they are cut else")
 	c.Flags().Int64Var(&after, "after", 0, "only entries after this number")
 	return c
 }
@@ -55,6 +56,7 @@ type journal struct {
 	id     string
 	after  int64
 	follow bool
+	full   bool
 	count  int
 }
 
@@ -133,6 +135,8 @@ func (j *journal) entry(e millrace.JournalEntry) error {
 			return err
 		}
 		return writeText(j.out, document(e))
+	case j.full:
+		return writeText(j.out, entryLine(e)+"\n")
 	default:
 		return writeText(j.out, screen.Cut(entryLine(e), columns(j.out))+"\n")
 	}

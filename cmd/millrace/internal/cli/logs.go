@@ -12,6 +12,8 @@ import (
 	"github.com/millrace-go/millrace/cmd/millrace/internal/execute"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/logfile"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/suggest"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/voices"
 	"github.com/millrace-go/millrace/machine"
 )
 
@@ -72,7 +74,7 @@ func (a *app) logs(ctx context.Context, ref, step string, f logsFlags) error {
 	folder := db.logs()
 	l := &logs{
 		app: a, flags: f, step: step, id: id, client: client, folder: folder,
-		follower: client.Follow(a.tenant, id), voices: newVoices(folder, id),
+		follower: client.Follow(a.tenant, id), room: voices.New(folder, id),
 	}
 	if err := l.print(ctx); err != nil {
 		return err
@@ -89,7 +91,7 @@ type logs struct {
 	client   *millrace.Client
 	folder   *logfile.Folder
 	follower *millrace.Follower
-	voices   *voices
+	room     *voices.Room
 	after    int64 // entries of the journal that were read
 	printed  int
 	silent   int           // attempts that said nothing
@@ -121,12 +123,12 @@ func (l *logs) print(ctx context.Context) error {
 			return l.running(v)
 		}
 		if !l.flags.failed { // which of those that run will fail, nobody knows
-			if err := l.voices.listen(v, l.line); err != nil {
+			if err := l.room.Listen(v, l.line); err != nil {
 				return err
 			}
 		}
 		if v.Status.Ended() {
-			return l.voices.close()
+			return l.room.Close()
 		}
 		<-time.After(followEvery)
 	}
@@ -215,12 +217,11 @@ func (l *logs) attempt(t attemptText, e millrace.JournalEntry) error {
 	if found {
 		t.Log, t.Whole = text, true
 	}
-	key := voice{t.Path, t.Attempt}
-	if tail := l.voices.tails[key]; tail != nil { // its lines were printed as they came
-		t.Log = t.Log[min(tail.Seen(), len(t.Log)):]
-		defer func() { _ = tail.Close() }()
-		delete(l.voices.tails, key)
+	told, err := l.room.Leave(voices.Voice{Path: t.Path, Attempt: t.Attempt}) // its lines were printed as they came
+	if err != nil {
+		return err
 	}
+	t.Log = t.Log[min(told, len(t.Log)):]
 	return l.show(t)
 }
 
@@ -248,10 +249,10 @@ func (l *logs) show(t attemptText) error {
 	switch {
 	case l.flags.follow:
 		for line := range strings.Lines(t.Log) {
-			l.line(voice{t.Path, t.Attempt}, strings.TrimRight(line, "\n"))
+			l.line(voices.Voice{Path: t.Path, Attempt: t.Attempt}, strings.TrimRight(line, "\n"))
 		}
 		if failed {
-			l.line(voice{t.Path, t.Attempt}, "["+t.title()+"]")
+			l.line(voices.Voice{Path: t.Path, Attempt: t.Attempt}, "["+t.title()+"]")
 		}
 		return nil
 	case l.json:
@@ -290,16 +291,16 @@ func (t attemptText) title() string {
 }
 
 // line prints one line while the run is followed.
-func (l *logs) line(from voice, text string) {
-	if !l.inside(from.path) || l.flags.attempt != 0 && l.flags.attempt != from.attempt {
+func (l *logs) line(from voices.Voice, text string) {
+	if !l.inside(from.Path) || l.flags.attempt != 0 && l.flags.attempt != from.Attempt {
 		return
 	}
 	l.printed++
 	if l.json {
-		_ = l.printLine(map[string]any{"path": from.path, "attempt": from.attempt, "line": text}) // a closed pipe is nobody's fault
+		_ = l.printLine(map[string]any{"path": from.Path, "attempt": from.Attempt, "line": text}) // a closed pipe is nobody's fault
 		return
 	}
-	_ = writeText(l.out, from.path+" | "+screen.Plain(text)+"\n")
+	_ = writeText(l.out, from.Path+" | "+screen.Plain(text)+"\n")
 }
 
 // conclude says why nothing was printed.
@@ -315,7 +316,7 @@ func (l *logs) conclude() error {
 	case l.silent > 0:
 		l.say("%s said nothing", plural(l.silent, "attempt"))
 	case l.step != "":
-		l.say("no attempt of %s is there; %s", l.step, didYouMean(l.step, l.steps, "`millrace show "+screen.Ending(l.id)+"` lists the steps"))
+		l.say("no attempt of %s is there; %s", l.step, suggest.DidYouMean(l.step, l.steps, "`millrace show "+screen.Ending(l.id)+"` lists the steps"))
 	default:
 		l.say("no attempt has ended or runs; `millrace show %s` tells how the run stands", screen.Ending(l.id))
 	}

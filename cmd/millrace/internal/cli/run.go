@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -12,17 +11,15 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
-	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
-	"github.com/millrace-go/millrace/workflow"
 )
 
 type runFlags struct {
 	driveFlags
-	input arguments.Input
-	key   string
+	beginFlags
 }
 
 func (f *driveFlags) add(c *cobra.Command) {
@@ -31,6 +28,7 @@ func (f *driveFlags) add(c *cobra.Command) {
 	c.Flags().Var(&f.timeout, "timeout", "leave after so long, with status 124; the run can be resumed")
 	c.Flags().Var(&f.grace, "grace", "how long what runs may go on when this process is told to leave, or a step to stop")
 	c.Flags().Var(&f.patience, "patience", "how long to go on trying when the database cannot be used")
+	f.secrets.Add(c)
 	c.Flags().BoolVar(&f.all, "all-steps", false, "with --json: all steps, not only the first 200")
 }
 
@@ -57,25 +55,21 @@ end is told.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], f) },
 	}
-	f.input.Add(c)
-	c.Flags().StringVar(&f.key, "key", "", "the run's own identity: the same key never starts the same work twice")
-	f.add(c)
+	f.beginFlags.add(c)
+	f.driveFlags.add(c)
 	return c
 }
 
 func (a *app) run(ctx context.Context, file string, f runFlags) error {
-	def, err := readWorkflow(file)
+	defs, err := readWorkflows(file)
 	if err != nil {
-		return err
-	}
-	input, err := f.input.Build(def, a.in)
-	if err != nil {
-		return err
-	}
-	if _, err := def.ValidateInput(input); err != nil {
 		return err
 	}
 	home, err := homeOf(file)
+	if err != nil {
+		return err
+	}
+	r, err := f.request(a, defs[0], 0, home)
 	if err != nil {
 		return err
 	}
@@ -83,11 +77,13 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	id, err := a.start(ctx, st, def, input, f.key, home, f.patience)
+	begin, cancel := context.WithTimeout(ctx, time.Duration(f.patience)+longestBusy)
+	defer cancel()
+	started, err := a.begin(begin, st, defs, r)
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
-	return a.driveRun(ctx, st, db, id, f.driveFlags)
+	return a.driveRun(ctx, st, db, started.RunID, f.driveFlags)
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -160,7 +156,7 @@ func (a *app) driveOpen(ctx context.Context, st store.Store, db database, id str
 		return nil, 0, err
 	}
 	d := &drive{
-		app: a, flags: f, st: &watched{Store: st}, client: client, id: id,
+		app: a, flags: f, st: &patient.Store{Store: st}, client: client, id: id,
 		folder: folder, home: v.Home, db: db,
 	}
 	return d.run(ctx)
@@ -224,27 +220,4 @@ func (a *app) printOutput(out json.RawMessage) error {
 		return nil
 	}
 	return a.print(out)
-}
-
-// start registers the definition and starts a run of it, or finds the one that the key names.
-func (a *app) start(
-	ctx context.Context, st store.Store, def *workflow.Definition, input json.RawMessage, key, home string, patience arguments.Duration,
-) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(patience)+longestBusy)
-	defer cancel()
-	eng, err := engine.New(st, engine.Config{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return "", err
-	}
-	version, _, err := eng.Register(ctx, a.tenant, def)
-	if err != nil {
-		return "", err
-	}
-	started, err := eng.Start(ctx, []engine.StartRequest{{
-		Tenant: a.tenant, Workflow: def.Name, Version: version, Key: key, Input: input, Home: home,
-	}})
-	if err != nil {
-		return "", err
-	}
-	return started[0].RunID, started[0].Err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/suggest"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
@@ -28,9 +29,10 @@ func withClient[T any](ctx context.Context, a *app, use func(*millrace.Client) (
 }
 
 type runsFlags struct {
-	workflow, key, since, until, before string
-	status                              []string
-	limit                               int
+	workflow, key, since, until, before, failedAt, code string
+	labels                                              arguments.Labels
+	status                                              []string
+	limit                                               int
 }
 
 func (a *app) runsCommand() *cobra.Command {
@@ -40,13 +42,17 @@ func (a *app) runsCommand() *cobra.Command {
 		Short: "List runs, newest first",
 		Example: `  millrace runs
   millrace runs --workflow order --status failed,running
-  millrace runs --since 2d --json`,
-		Args: atMost(0, "usage: millrace runs [--workflow W] [--status S,..] [--key K] [--since T] [--until T] [--limit N]"),
+  millrace runs --label env=prod --since 2d --json
+  millrace runs --code declined --failed-at charge`,
+		Args: atMost(0, "usage: millrace runs [--workflow W] [--status S,..] [--key K] [--label L=V] [--since T] [--until T] [--limit N]"),
 		RunE: func(c *cobra.Command, _ []string) error { return a.runs(c.Context(), f) },
 	}
 	c.Flags().StringVar(&f.workflow, "workflow", "", "only runs of this workflow")
 	c.Flags().StringVar(&f.key, "key", "", "only runs with this key")
 	c.Flags().StringSliceVar(&f.status, "status", nil, "only runs of these statuses, such as running or failed,succeeded")
+	f.labels.Add(c, "only runs with this label, NAME=VALUE; several times: with all of them")
+	c.Flags().StringVar(&f.failedAt, "failed-at", "", "only runs that failed at this step")
+	c.Flags().StringVar(&f.code, "code", "", "only runs that failed with this error code")
 	c.Flags().StringVar(&f.since, "since", "", "created at or after a time (RFC 3339) or so long ago (90m, 7d)")
 	c.Flags().StringVar(&f.until, "until", "", "created before a time, or so long ago")
 	c.Flags().IntVar(&f.limit, "limit", 20, "at most so many")
@@ -102,11 +108,15 @@ func (f runsFlags) filter(tenant string, now time.Time) (store.Filter, error) {
 	}
 	for _, s := range f.status {
 		if !slices.Contains(statuses, s) {
-			return out, usage(didYouMean(s, statuses, "statuses are "+strings.Join(statuses, ", ")), "there is no status %q", s)
+			return out, usage(suggest.DidYouMean(s, statuses, "statuses are "+strings.Join(statuses, ", ")), "there is no status %q", s)
 		}
 		out.Status = append(out.Status, machine.Status(s))
 	}
+	out.FailedAt, out.Code = f.failedAt, f.code
 	var err error
+	if out.Labels, err = f.labels.Build(); err != nil {
+		return out, err
+	}
 	if out.Since, err = arguments.Moment("--since", f.since, now); err != nil {
 		return out, err
 	}
@@ -116,7 +126,7 @@ func (f runsFlags) filter(tenant string, now time.Time) (store.Filter, error) {
 
 // runsTable lists runs for people.
 func runsTable(runs []millrace.RunSummary, now time.Time, width int, s screen.Style) string {
-	t := screen.Table{Mark: 2, Head: []string{"RUN", "WORKFLOW", "STATUS", "CREATED", "TOOK", "KEY", "ERROR"}}
+	t := screen.Table{Mark: 2, Head: []string{"RUN", "WORKFLOW", "STATUS", "CREATED", "TOOK", "KEY", "LABELS", "ERROR"}}
 	for _, r := range runs {
 		took, created := "", ""
 		if r.StartedAt != nil {
@@ -137,7 +147,7 @@ func runsTable(runs []millrace.RunSummary, now time.Time, width int, s screen.St
 			}
 		}
 		t.Rows = append(t.Rows, []string{
-			screen.Ending(r.ID), r.Workflow + " v" + itoa(r.Version), string(r.Status), created, took, r.Key, problem,
+			screen.Ending(r.ID), r.Workflow + " v" + itoa(r.Version), string(r.Status), created, took, r.Key, labelText(r.Labels), problem,
 		})
 	}
 	return t.Text(width, s)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,6 +92,7 @@ func page(v *millrace.View, items screen.Items, now time.Time, width int, s scre
 	field("id", v.ID)
 	field("key", v.Key)
 	field("home", v.Home)
+	field("labels", labelText(v.Labels))
 	field("created", v.CreatedAt.In(now.Location()).Format(time.RFC3339))
 	if v.FinishedAt != nil {
 		field("finished", v.FinishedAt.In(now.Location()).Format(time.RFC3339))
@@ -111,8 +114,17 @@ func page(v *millrace.View, items screen.Items, now time.Time, width int, s scre
 	return b.String()
 }
 
+// labelText gives labels as they are written on the command line.
+func labelText(labels map[string]string) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		out = append(out, name+"="+screen.Clean(labels[name]))
+	}
+	return strings.Join(out, " ")
+}
+
 func waiting(w millrace.WaitView, now time.Time) string {
-	text := w.For + ": " + w.Path
+	text := w.For + ": " + orElse(w.Path, "its start")
 	if w.Until != nil {
 		text += ", " + screen.Span(w.Until.Sub(now)) + " to go"
 	}

@@ -4,24 +4,64 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
 )
 
-// startFlags are what a run is started with.
+// beginFlags are what a run is begun with.
+type beginFlags struct {
+	input  arguments.Input
+	vars   arguments.Vars
+	labels arguments.Labels
+	key    string
+	from   string
+}
+
+func (f *beginFlags) add(c *cobra.Command) {
+	f.input.Add(c)
+	f.vars.Add(c)
+	f.labels.Add(c, "a label of the run, NAME=VALUE, beside those of the workflow")
+	c.Flags().StringVar(&f.key, "key", "", "the run's own identity: the same key never starts the same work twice")
+	c.Flags().StringVar(&f.from, "from", "", "begin with this step, with the input; what leads to it is passed over")
+}
+
+// request gives what starts a run of def; version 0 is the newest.
+func (f *beginFlags) request(a *app, def *workflow.Definition, version int, home string) (engine.StartRequest, error) {
+	r := engine.StartRequest{
+		Tenant: a.tenant, Workflow: def.Name, Version: version, Key: f.key, Home: home, From: f.from,
+	}
+	var err error
+	if r.Input, err = f.input.Build(def, a.in); err != nil {
+		return r, err
+	}
+	if _, err = def.ValidateInput(r.Input); err != nil {
+		return r, err
+	}
+	if r.Vars, err = f.vars.Build(def, os.LookupEnv); err != nil {
+		return r, err
+	}
+	r.Labels, err = f.labels.Build()
+	return r, err
+}
+
+// startFlags are how a run is started for the workers.
 type startFlags struct {
 	watchFlags
-	input arguments.Input
-	key   string
-	home  string
+	beginFlags
+	home     string
+	at       string
+	delay    arguments.Duration
+	queue    string
+	priority int
 }
 
 func (a *app) startCommand() *cobra.Command {
@@ -47,8 +87,11 @@ The commands of a registered workflow run in the folder that you are in, unless 
 		},
 		RunE: func(c *cobra.Command, args []string) error { return a.startFor(c.Context(), args[0], f) },
 	}
-	f.input.Add(c)
-	c.Flags().StringVar(&f.key, "key", "", "the run's own identity: the same key never starts the same work twice")
+	f.beginFlags.add(c)
+	c.Flags().StringVar(&f.at, "at", "", "begin at this time (RFC 3339), not before")
+	c.Flags().Var(&f.delay, "delay", "begin so much later")
+	c.Flags().StringVar(&f.queue, "queue", "", "the queue of the steps that name none")
+	c.Flags().IntVar(&f.priority, "priority", 0, "added to the priority of each step; a point is worth two seconds of waiting")
 	c.Flags().StringVar(&f.home, "home", "", "the name of the workers that serve its commands: see `millrace worker --home`")
 	c.Flags().BoolVar(&f.wait, "wait", false, "watch the run until it has ended, and tell how")
 	c.Flags().Var(&f.timeout, "timeout", "with --wait: leave after so long, with status 124")
@@ -60,7 +103,7 @@ func (a *app) startFor(ctx context.Context, what string, f startFlags) error {
 	if f.timeout > 0 && !f.wait {
 		return usage("add --wait, or leave --timeout out", "--timeout bounds --wait, which was not asked for")
 	}
-	r, err := a.prepare(what, f)
+	p, err := prepare(what, f)
 	if err != nil {
 		return err
 	}
@@ -69,69 +112,90 @@ func (a *app) startFor(ctx context.Context, what string, f startFlags) error {
 		return err
 	}
 	client := millrace.NewClient(st)
-	started, err := a.startOne(ctx, client, st, r, f)
+	started, err := a.startOne(ctx, client, st, p, f)
 	if err == nil {
-		err = a.tellStart(ctx, client, db, r, started, f)
+		err = a.tellStart(ctx, client, db, p, started, f)
 	}
 	return errors.Join(err, st.Close())
 }
 
-// request is a run to be started.
-type request struct {
-	def      *workflow.Definition // of a file; nil: a registered one
-	workflow string
-	version  int
-	home     string
+// planned is a run to be started.
+type planned struct {
+	defs []*workflow.Definition // of a file, the first of which is started; nil: a registered one
+	name string
+	home string
+	at   time.Time
 }
 
 // prepare reads the file, if what names one.
-func (a *app) prepare(what string, f startFlags) (request, error) {
-	r := request{workflow: what, home: f.home}
-	_, err := os.Stat(what)
-	file := err == nil || looksLikeFile(what)
-	if errors.Is(err, fs.ErrNotExist) && !file {
-		if r.home == "" {
-			r.home, err = homeOfFolder(".")
-			return r, err
+func prepare(what string, f startFlags) (planned, error) {
+	p := planned{name: what, home: f.home}
+	err := checkHome(f.home)
+	if err == nil {
+		p.at, err = arguments.Time("--at", f.at)
+	}
+	if err != nil {
+		return p, err
+	}
+	if _, err := os.Stat(what); err != nil && !looksLikeFile(what) {
+		if p.home == "" {
+			p.home, err = homeOfFolder(".")
+			return p, err
 		}
-		return r, nil
+		return p, nil
 	}
-	if r.def, err = readWorkflow(what); err != nil {
-		return r, err
+	if p.defs, err = readWorkflows(what); err != nil {
+		return p, err
 	}
-	r.workflow = r.def.Name
-	if r.home == "" {
-		r.home, err = homeOf(what)
+	p.name = p.defs[0].Name
+	if p.home == "" {
+		p.home, err = homeOf(what)
 	}
-	return r, err
+	return p, err
 }
 
-func (a *app) startOne(ctx context.Context, client *millrace.Client, st store.Store, r request, f startFlags) (millrace.Started, error) {
+func (a *app) startOne(
+	ctx context.Context, client *millrace.Client, st store.Store, p planned, f startFlags,
+) (engine.Started, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	def := r.def
-	if def == nil {
+	var def *workflow.Definition
+	if len(p.defs) > 0 {
+		def = p.defs[0]
+	} else {
 		var err error
-		if def, err = client.Definition(ctx, a.tenant, r.workflow, 0); err != nil {
-			return millrace.Started{}, noWorkflow(r.workflow, err)
+		if def, err = client.Definition(ctx, a.tenant, p.name, 0); err != nil {
+			return engine.Started{}, noWorkflow(p.name, err)
 		}
 	}
-	input, err := f.input.Build(def, a.in)
+	r, err := f.request(a, def, 0, p.home)
 	if err != nil {
-		return millrace.Started{}, err
+		return engine.Started{}, err
 	}
-	eng, err := millrace.New(st, millrace.Config{Tenant: a.tenant, Logger: quiet()})
+	r.At, r.Delay, r.Queue, r.Priority = p.at, time.Duration(f.delay), f.queue, f.priority
+	return a.begin(ctx, st, p.defs, r)
+}
+
+// begin registers the definitions and starts a run, of the first of them if there are any, or finds the one that the key names.
+func (a *app) begin(ctx context.Context, st store.Store, defs []*workflow.Definition, r engine.StartRequest) (engine.Started, error) {
+	eng, err := engine.New(st, engine.Config{Logger: quiet()})
 	if err != nil {
-		return millrace.Started{}, err
+		return engine.Started{}, err
 	}
-	if r.def != nil {
-		if r.version, err = eng.Register(ctx, r.def); err != nil {
-			return millrace.Started{}, err
+	for i, def := range defs {
+		version, _, err := eng.Register(ctx, a.tenant, def)
+		if err != nil {
+			return engine.Started{}, err
+		}
+		if i == 0 {
+			r.Version = version
 		}
 	}
-	return eng.Start(ctx, millrace.StartRequest{
-		Workflow: r.workflow, Version: r.version, Key: f.key, Input: input, Home: r.home,
-	})
+	started, err := eng.Start(ctx, []engine.StartRequest{r})
+	if err != nil {
+		return engine.Started{}, err
+	}
+	return started[0], started[0].Err
 }
 
 // noWorkflow says what to do about a workflow that is not registered.
@@ -147,16 +211,16 @@ func noWorkflow(name string, err error) error {
 
 // tellStart prints the id, or watches.
 func (a *app) tellStart(
-	ctx context.Context, client *millrace.Client, db database, r request, s millrace.Started, f startFlags,
+	ctx context.Context, client *millrace.Client, db database, p planned, s engine.Started, f startFlags,
 ) error {
 	switch {
 	case f.wait && a.json:
 		return a.waitFor(ctx, client, db, s.RunID, f)
 	case f.wait:
-		a.say("run %s of %s is started", s.RunID, r.workflow)
+		a.say("run %s of %s is started", s.RunID, p.name)
 		return a.waitFor(ctx, client, db, s.RunID, f)
 	case a.json:
-		return a.print(map[string]any{"id": s.RunID, "created": s.Created, "workflow": r.workflow})
+		return a.print(map[string]any{"id": s.RunID, "created": s.Created, "workflow": p.name})
 	case !s.Created:
 		a.say("the run was started before under this key")
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/millrace-go/millrace/cmd/millrace/internal/suggest"
 )
 
 // later are commands of the command line's contract that this version does not have yet.
@@ -17,7 +19,7 @@ var later = map[string]string{
 }
 
 // laterFlags are flags of the contract that this version does not have yet.
-var laterFlags = []string{"var", "from", "at", "delay", "label", "detach", "waiting", "code", "failed-at", "attempt", "failed", "secrets"}
+var laterFlags = []string{"detach", "waiting", "reason", "dry-run"}
 
 // unknownCommand finds out whether args begin with a command that there is not, and what was meant.
 func unknownCommand(root *cobra.Command, args []string) error {
@@ -42,7 +44,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 			known = append(known, c.Name())
 		}
 	}
-	return usage(didYouMean(name, known, "`millrace --help` lists what there is"), "there is no command %q", name)
+	return usage(suggest.DidYouMean(name, known, "`millrace --help` lists what there is"), "there is no command %q", name)
 }
 
 // firstWord is the first of args that is neither a flag nor the value of one.
@@ -72,47 +74,5 @@ func flagError(c *cobra.Command, err error) error {
 	}
 	var known []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-	return usage(didYouMean("--"+name, known, see), "`%s` has no flag --%s", c.CommandPath(), name)
-}
-
-func didYouMean(word string, known []string, otherwise string) string {
-	best, least := "", 3
-	for _, k := range known {
-		d := distance(word, k)
-		if strings.HasPrefix(k, word) && len(word) > 1 {
-			d = 1
-		}
-		if d < least {
-			best, least = k, d
-		}
-	}
-	if best == "" {
-		return otherwise
-	}
-	return fmt.Sprintf("did you mean `%s`?", best)
-}
-
-// distance is the number of letters to add, remove, change or swap with their neighbour to get from a to b (optimal string
-// alignment).
-func distance(a, b string) int {
-	before, last := []int(nil), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
+	return usage(suggest.DidYouMean("--"+name, known, see), "`%s` has no flag --%s", c.CommandPath(), name)
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
-	"github.com/millrace-go/millrace/cmd/millrace/internal/logfile"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/voices"
 	"github.com/millrace-go/millrace/machine"
 )
 
@@ -63,15 +63,15 @@ func (a *app) watchRef(ctx context.Context, ref string, f watchFlags) error {
 
 // watchRun shows a run until it has ended, and tells how.
 func (a *app) watchRun(ctx context.Context, client *millrace.Client, db database, id string, f watchFlags) error {
-	w := &watch{app: a, flags: f, id: id, follower: client.Follow(a.tenant, id), voices: newVoices(db.logs(), id)}
-	w.show = a.newDisplay("", w.voices.lastLines)
+	w := &watch{app: a, flags: f, id: id, follower: client.Follow(a.tenant, id), room: voices.New(db.logs(), id)}
+	w.show = a.newDisplay("", w.room.Last)
 	if a.json {
 		w.show = &documents{app: a}
 	}
 	a.driving.Store(true)
 	defer a.driving.Store(false)
 	v, status, err := w.run(ctx)
-	if err = errors.Join(err, w.show.close(), w.voices.close()); err != nil {
+	if err = errors.Join(err, w.show.close(), w.room.Close()); err != nil {
 		return err
 	}
 	a.status = status
@@ -91,7 +91,7 @@ type watch struct {
 	flags    watchFlags
 	id       string
 	follower *millrace.Follower
-	voices   *voices
+	room     *voices.Room
 	show     display
 }
 
@@ -138,7 +138,7 @@ func (w *watch) look(ctx context.Context) (*millrace.View, error) {
 	if err := w.show.view(v, ""); err != nil {
 		return nil, err
 	}
-	if err := w.voices.listen(v, func(from voice, line string) { w.show.line(from.path, line) }); err != nil {
+	if err := w.room.Listen(v, func(from voices.Voice, line string) { w.show.line(from.Path, line) }); err != nil {
 		return nil, err
 	}
 	if !w.json && !v.Status.Ended() {
@@ -173,64 +173,3 @@ func (d *documents) document(v *millrace.View) error {
 func (d *documents) view(*millrace.View, string) error { return nil }
 func (d *documents) line(string, string)               {}
 func (d *documents) close() error                      { return nil }
-
-// voices follows what the running attempts of one run say, in the files that their process writes.
-type voices struct {
-	folder *logfile.Folder
-	run    string
-	tails  map[voice]*logfile.Tail
-	last   map[string]string // by path
-}
-
-// voice names an attempt.
-type voice struct {
-	path    string
-	attempt int
-}
-
-func newVoices(folder *logfile.Folder, run string) *voices {
-	return &voices{folder: folder, run: run, tails: map[voice]*logfile.Tail{}, last: map[string]string{}}
-}
-
-// listen tells the new lines of the attempts that run in v, and lets go of the others.
-func (s *voices) listen(v *millrace.View, tell func(from voice, line string)) error {
-	running := map[voice]bool{}
-	for _, step := range v.Steps {
-		if step.AttemptAt == nil {
-			continue
-		}
-		key := voice{step.Path, step.Attempts}
-		running[key] = true
-		if s.tails[key] == nil {
-			s.tails[key] = s.folder.Tail(s.run, key.path, key.attempt)
-		}
-	}
-	for key, tail := range s.tails {
-		lines, err := tail.Lines()
-		if err != nil {
-			return err
-		}
-		for _, line := range lines {
-			s.last[key.path] = line
-			tell(key, line)
-		}
-		if !running[key] {
-			delete(s.tails, key)
-			delete(s.last, key.path)
-			if err := tail.Close(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (s *voices) lastLines() map[string]string { return s.last }
-
-func (s *voices) close() error {
-	var all []error
-	for _, tail := range s.tails {
-		all = append(all, tail.Close())
-	}
-	return errors.Join(all...)
-}

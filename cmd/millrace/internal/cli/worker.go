@@ -23,16 +23,18 @@ import (
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/runner/command"
+	"github.com/millrace-go/millrace/runner/httpcall"
 	"github.com/millrace-go/millrace/store"
 )
 
 // workerFlags are what a worker serves and how.
 type workerFlags struct {
-	home   string
-	slots  int
-	queues []string
-	grace  arguments.Duration
-	quiet  bool
+	home    string
+	slots   int
+	queues  []string
+	grace   arguments.Duration
+	quiet   bool
+	secrets arguments.Secrets
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -59,6 +61,7 @@ lost, and the status is 0. A second one leaves at once.`,
 	c.Flags().IntVar(&f.slots, "slots", slotsPerCPU*runtime.NumCPU(), "how many steps may run at once")
 	c.Flags().StringArrayVar(&f.queues, "queue", nil, "NAME=N: at most so many steps of a queue at once")
 	c.Flags().Var(&f.grace, "grace", "how long what runs may go on when the worker is told to leave, or a step to stop")
+	f.secrets.Add(c)
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "tell faults only, not how steps and runs end")
 	return c
 }
@@ -148,7 +151,13 @@ type worker struct {
 
 func (w *worker) run(ctx context.Context, folders map[string]string, queues map[string]int) error {
 	w.sweepAll(ctx)
-	handlers := map[string]engine.Handler{}
+	secrets, err := w.flags.secrets.Find(os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	caller := httpcall.New(httpcall.Config{})
+	defer caller.Close()
+	handlers := map[string]engine.Handler{machine.HTTPHandler: &execute.Calls{Caller: caller, Log: w.log}}
 	for home, folder := range folders {
 		handlers[machine.CommandHandler(home)] = &execute.Commands{
 			Folder: folder, Scratch: w.db.scratch, Grace: time.Duration(w.flags.grace), Log: w.log,
@@ -156,7 +165,7 @@ func (w *worker) run(ctx context.Context, folders map[string]string, queues map[
 	}
 	eng, err := engine.New(w.st, engine.Config{
 		Handlers: handlers, Slots: w.flags.slots, Queues: queues, Grace: time.Duration(w.flags.grace), Flush: flush,
-		Logger: quiet(), Observer: w,
+		Logger: quiet(), Observer: w, Secrets: secrets,
 	})
 	if err != nil {
 		return err
@@ -195,6 +204,7 @@ func (w *worker) greet(folders map[string]string, owner string) {
 		}
 		w.tell("  commands of workflows in %s", folders[home])
 	}
+	w.tell("  http steps of all runs")
 	for _, limit := range w.flags.queues {
 		w.tell("  queue %s at once", strings.Replace(limit, "=", ": ", 1))
 	}

@@ -80,6 +80,11 @@ func (f Frame) header() string {
 		}
 		took = Span(end.Sub(*v.StartedAt))
 	}
+	for _, w := range v.Waiting {
+		if w.Path == "" && w.Until != nil {
+			took = "begins " + f.countdown(w.Until, "")
+		}
+	}
 	m := statusMark(string(v.Status))
 	parts := []string{v.Workflow + " v" + strconv.Itoa(v.Version), "run " + Ending(v.ID), string(v.Status), took}
 	if v.Status == "stopping" && v.Reason != "" {
