@@ -106,11 +106,7 @@ func newTurn(def *workflow.Definition, run *Run, ev Event) *turn {
 	c.Root = run.Root.clone()
 	c.Seq++
 	c.At = max(run.At, ev.At)
-	t := &turn{def: def, run: &c, ev: ev, loaded: ev.Loaded}
-	if ev.Payload != nil {
-		t.keep(Ref{Seq: c.Seq}, ev.Payload)
-	}
-	return t
+	return &turn{def: def, run: &c, ev: ev, loaded: ev.Loaded}
 }
 
 func (t *turn) keep(r Ref, raw json.RawMessage) {

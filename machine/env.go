@@ -142,6 +142,9 @@ func (t *turn) giveUp(err error) {
 }
 
 func (t *turn) payload(r Ref) (json.RawMessage, bool) {
+	if t.ev.Payload != nil && r == (Ref{Seq: t.run.Seq}) {
+		return t.ev.Payload, true
+	}
 	if raw, ok := t.own[r]; ok {
 		return raw, true
 	}

@@ -19,6 +19,9 @@ type Options struct {
 
 // Encode gives the options as a JSON object without members that say nothing, and the empty text when none says anything.
 func (o Options) Encode() string {
+	if len(o.Labels)+len(o.Vars) == 0 && o.Priority == 0 && o.Queue == "" && o.From == "" && o.Due == 0 {
+		return ""
+	}
 	var b bytes.Buffer
 	w := json.NewEncoder(&b)
 	w.SetEscapeHTML(false) // values come back byte for byte

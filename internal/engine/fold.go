@@ -23,15 +23,15 @@ type folding struct {
 	memory memory
 	facts  []*fact // those that still count
 	out    store.Settlement
-	starts map[string]machine.StartTask // tasks that the settlement starts, by path
-	stops  []string                     // paths of held tasks that it tells to stop
-	order  []string                     // paths of starts, in order
-	done   bool                         // nothing is to be settled: no fact counts any more
+	starts map[string]*machine.StartTask // tasks that the settlement starts, by path; nil before the first
+	stops  []string                      // paths of held tasks that it tells to stop
+	order  []string                      // paths of starts, in order
+	done   bool                          // nothing is to be settled: no fact counts any more
 }
 
 // fold makes the settlement of a flight's facts. It reads the run when it is not at hand.
 func (e *Engine) fold(ctx context.Context, f *flight) (*folding, error) {
-	s := &folding{engine: e, flight: f, starts: map[string]machine.StartTask{}}
+	s := &folding{engine: e, flight: f}
 	state, err := s.read(ctx)
 	if err != nil {
 		return nil, err
@@ -240,7 +240,10 @@ func (s *folding) gather(effects []machine.Effect) (stops []string) {
 		switch x := effect.(type) {
 		case machine.StartTask:
 			s.forget(x.Path)
-			s.starts[x.Path] = x
+			if s.starts == nil {
+				s.starts = map[string]*machine.StartTask{}
+			}
+			s.starts[x.Path] = &x
 			s.order = append(s.order, x.Path)
 		case machine.StopTask:
 			stops = append(stops, x.Path)

@@ -70,15 +70,19 @@ func (a *Attempt) prepare(ctx context.Context) (*Outcome, error) {
 
 // evaluate gives an outcome when a program failed, and a *machine.Need when something must be loaded first.
 func (a *Attempt) evaluate(m *memory) (*Outcome, error) {
+	if a.plain() {
+		return a.assemble(m)
+	}
 	info := machine.TaskInfo{Key: a.Key, Attempt: a.Number, Path: a.Path}
 	env, err := machine.Environment(a.task.Env, a.Header, &info, m.run, m.load)
-	if err == nil && a.Step.With == nil {
-		a.Input, err = machine.Assemble(a.task.Env.Prev, m.run, m.load, machine.MaxAssembled)
-	}
 	if err != nil {
 		return refusal(err)
 	}
-	if o := a.input(env); o != nil {
+	if a.Step.With == nil {
+		if o, err := a.assemble(m); o != nil || err != nil {
+			return o, err
+		}
+	} else if o := a.input(env); o != nil {
 		return o, nil
 	}
 	if names := a.Step.Uses.Secrets; len(names) > 0 {
@@ -94,11 +98,24 @@ func (a *Attempt) evaluate(m *memory) (*Outcome, error) {
 	return a.command(env), nil
 }
 
+// plain says whether the step has no program at all: it gets what came before.
+func (a *Attempt) plain() bool {
+	_, task := a.Step.Action.(*workflow.Task)
+	return task && a.Step.With == nil && len(a.Step.Uses.Secrets) == 0
+}
+
+// assemble gives the attempt what came before.
+func (a *Attempt) assemble(m *memory) (*Outcome, error) {
+	in, err := machine.Assemble(a.task.Env.Prev, m.run, m.load, machine.MaxAssembled)
+	if err != nil {
+		return refusal(err)
+	}
+	a.Input = in
+	return nil, nil
+}
+
 // input evaluates `with`. An outcome says why it cannot be.
 func (a *Attempt) input(env expr.Env) *Outcome {
-	if a.Step.With == nil {
-		return nil
-	}
 	limit := a.engine.cfg.MaxPayload
 	in, err := a.Step.With.Eval(env, expr.Budget{Bytes: limit})
 	if err != nil {

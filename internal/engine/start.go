@@ -1,10 +1,14 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/millrace-go/millrace/internal/clock"
@@ -49,15 +53,14 @@ func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started,
 	out := make([]Started, len(requests))
 	var items []int
 	var starts []*birth
-	for i := range requests {
-		b, err := e.prepareStart(ctx, &requests[i])
+	for i, p := range e.prepareStarts(ctx, requests) {
 		switch {
-		case err == nil:
-			items, starts = append(items, i), append(starts, b)
-		case isFault(err):
-			return nil, err
+		case p.err == nil:
+			items, starts = append(items, i), append(starts, p.birth)
+		case isFault(p.err):
+			return nil, p.err
 		default:
-			out[i].Err = err
+			out[i].Err = p.err
 		}
 	}
 	wait := backoff{}
@@ -92,7 +95,9 @@ func isFault(err error) bool {
 type birth struct {
 	request *StartRequest
 	def     *workflow.Definition
-	hash    [32]byte
+	version int
+	id      string
+	hash    [32]byte // of the input, when there is a key to compare it for
 	folded  *folding
 }
 
@@ -217,28 +222,87 @@ func (e *Engine) retime(ctx context.Context, starts []*birth, why error) ([]*bir
 	return starts, why
 }
 
-func (e *Engine) prepareStart(ctx context.Context, r *StartRequest) (*birth, error) {
-	def, version, err := e.resolve(ctx, r.Tenant, r.Workflow, r.Version)
-	if err != nil {
-		return nil, err
+// prepared is what became of a request before the store is asked.
+type prepared struct {
+	birth *birth
+	err   error
+}
+
+// prepareAtOnce is how many requests are worth a goroutine of their own.
+const prepareAtOnce = 64
+
+// prepareStarts checks requests and applies RunStarted for each. Ids are given in the order of the requests; a long list is
+// then divided among the processors.
+func (e *Engine) prepareStarts(ctx context.Context, requests []StartRequest) []prepared {
+	out := make([]prepared, len(requests))
+	found := map[definitionKey]*resolved{}
+	for i := range requests {
+		out[i].birth, out[i].err = e.conceive(ctx, &requests[i], found)
 	}
+	var all sync.WaitGroup
+	size := max(prepareAtOnce, (len(out)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	for part := range slices.Chunk(out, size) {
+		prepare := func() {
+			for i := range part {
+				if p := &part[i]; p.err == nil {
+					p.err = e.prepareStart(ctx, p.birth)
+				}
+			}
+		}
+		if len(out) <= size {
+			prepare()
+			continue
+		}
+		all.Go(prepare)
+	}
+	all.Wait()
+	return out
+}
+
+// resolved is a definition that one call has found already.
+type resolved struct {
+	def     *workflow.Definition
+	version int
+	err     error
+}
+
+// conceive gives a request its definition, which each call looks up once, and its run an id.
+func (e *Engine) conceive(ctx context.Context, r *StartRequest, found map[definitionKey]*resolved) (*birth, error) {
+	k := definitionKey{r.Tenant, r.Workflow, r.Version}
+	d := found[k]
+	if d == nil {
+		d = &resolved{}
+		d.def, d.version, d.err = e.resolve(ctx, r.Tenant, r.Workflow, r.Version)
+		found[k] = d
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	return &birth{request: r, def: d.def, version: d.version, id: e.cfg.NewID()}, nil
+}
+
+// prepareStart checks a request and applies RunStarted.
+func (e *Engine) prepareStart(ctx context.Context, b *birth) error {
+	r := b.request
 	e.mu.Lock()
 	now := e.now()
 	e.mu.Unlock()
-	options, err := r.options(def, now, e.cfg.MaxPayload)
+	options, err := r.options(b.def, now, e.cfg.MaxPayload)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	input, err := e.checkInput(def, r)
+	input, err := e.checkInput(b.def, r)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", r.Workflow, err)
+		return fmt.Errorf("start %s: %w", r.Workflow, err)
 	}
-	b := &birth{request: r, def: def, hash: content.Hash(input)}
-	b.folded, err = e.begin(ctx, def, machine.Header{
-		ID: e.cfg.NewID(), Tenant: r.Tenant, Workflow: r.Workflow, Version: version, Key: r.Key, Home: r.Home,
+	if r.Key != "" {
+		b.hash = content.Hash(input)
+	}
+	b.folded, err = e.begin(ctx, b.def, machine.Header{
+		ID: b.id, Tenant: r.Tenant, Workflow: r.Workflow, Version: b.version, Key: r.Key, Home: r.Home,
 		MachineVersion: machine.Version, CreatedAt: now, Options: options,
 	}, input)
-	return b, err
+	return err
 }
 
 // checkInput gives the input of a start with its defaults filled in.
@@ -250,10 +314,14 @@ func (e *Engine) checkInput(def *workflow.Definition, r *StartRequest) (json.Raw
 	if bad := content.Refuse("input", input, e.cfg.MaxPayload); bad != nil {
 		return nil, bad
 	}
-	input, err := def.ValidateInput(input)
+	filled, err := def.ValidateInput(input)
 	if err != nil {
 		return nil, err
 	}
+	if bytes.Equal(filled, input) {
+		return input, nil
+	}
+	input = filled
 	if bad := content.Refuse("input with its defaults", input, e.cfg.MaxPayload); bad != nil {
 		return nil, bad
 	}
@@ -262,7 +330,7 @@ func (e *Engine) checkInput(def *workflow.Definition, r *StartRequest) (json.Raw
 
 // begin applies RunStarted to a new run.
 func (e *Engine) begin(ctx context.Context, def *workflow.Definition, h machine.Header, input json.RawMessage) (*folding, error) {
-	s := &folding{engine: e, def: def, flight: &flight{key: runKey{h.Tenant, h.ID}}, starts: map[string]machine.StartTask{}}
+	s := &folding{engine: e, def: def, flight: &flight{key: runKey{h.Tenant, h.ID}}}
 	s.memory = memory{engine: e, run: machine.NewRun(h), payloads: map[machine.Ref]json.RawMessage{}, unborn: true}
 	if err := s.apply(ctx, machine.Event{Kind: machine.RunStarted, Payload: input}); err != nil {
 		return nil, err

@@ -105,6 +105,9 @@ func (s *Schema) Check(raw json.RawMessage) (json.RawMessage, error) {
 	if len(strings.TrimSpace(string(raw))) == 0 {
 		raw = json.RawMessage(`{}`)
 	}
+	if s == nil && document.IsPlain(raw, maxDepth) {
+		return raw, nil
+	}
 	n, bad := document.ParseJSON(raw, maxDepth)
 	if bad != nil {
 		return nil, fault("", fmt.Sprintf("%s (line %d, column %d)", bad.Reason, bad.Line, bad.Column))
