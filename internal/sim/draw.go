@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // drawer draws plans. A tame plan has only what ends in the same way whatever the order of events.
@@ -347,10 +348,8 @@ func (b *body) edge(from, to int) edgeKind {
 			return chosen
 		}
 	}
-	for _, j := range b.steps[to].after {
-		if j == from {
-			return normal
-		}
+	if slices.Contains(b.steps[to].after, from) {
+		return normal
 	}
 	return noEdge
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -10,12 +9,10 @@ import (
 
 func TestEveryPlanThatIsDrawnIsAWorkflow(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(1000) {
+	for seed := range uint64(500) {
 		p := drawPlan(rand.New(rand.NewPCG(seed, 1)), "w")
 		if _, err := workflow.Read("w.yaml", []byte(p.text())); err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, p.text())
 		}
 	}
 }
-
-var _ = fmt.Sprint

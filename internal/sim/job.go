@@ -177,13 +177,11 @@ func (w *world) finish(j *job) {
 // output is what a task gives: its path, and which visit of its step it is.
 func output(path string) json.RawMessage {
 	visit := 1
-	last := path[strings.LastIndexByte(path, '/')+1:]
-	if i := strings.IndexByte(last, '#'); i >= 0 {
-		digits := last[i+1:]
-		if end := strings.IndexAny(digits, "~["); end >= 0 {
-			digits = digits[:end]
+	if _, number, again := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], "#"); again {
+		if end := strings.IndexAny(number, "~["); end >= 0 {
+			number = number[:end]
 		}
-		visit, _ = strconv.Atoi(digits)
+		visit, _ = strconv.Atoi(number)
 	}
 	raw, _ := json.Marshal(map[string]any{"path": path, "visit": visit}) // texts and numbers can be written
 	return raw

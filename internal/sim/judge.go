@@ -246,10 +246,12 @@ func (w *world) situations(e *store.Entry, before, after *machine.Run) {
 	if strings.Contains(e.Path, "#") {
 		w.mark("a step was visited again")
 	}
-	text := string(after.EncodeRoot())
+	var b strings.Builder
+	_, _ = b.Write(after.EncodeRoot()) // a builder never fails
 	for _, c := range after.Changes() {
-		text += string(c.Doc)
+		_, _ = b.Write(c.Doc)
 	}
+	text := b.String()
 	for _, code := range []string{machine.CodeJoinShort, machine.CodeTolerate, machine.CodeLoopLimit, machine.CodeExpression} {
 		if strings.Contains(text, `"`+code+`"`) || strings.Contains(text, `\"`+code+`\"`) {
 			w.mark("a failure " + code)

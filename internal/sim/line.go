@@ -21,7 +21,7 @@ type line struct {
 
 // plan decides on one call of a process.
 func (w *world) plan(p *process, op string) faulty.Fault {
-	f := faulty.Fault{Wait: func(context.Context) error { return w.meanwhile(p) }}
+	f := faulty.Fault{Wait: func(context.Context) error { return w.meanwhile(p) }} //nolint:contextcheck // a world has one context
 	if w.calm {
 		return f
 	}
@@ -79,7 +79,7 @@ func (l *line) Settle(ctx context.Context, all []store.Settlement) ([]store.Sett
 			won = true
 		}
 	}
-	l.world.answering(l.process, "Settle", won)
+	l.world.answering(l.process, "Settle", won) //nolint:contextcheck // a world has one context
 	return got, err
 }
 
@@ -101,7 +101,7 @@ func (l *line) Claim(ctx context.Context, c store.Claim) ([]store.Claimed, error
 		taken = len(l.world.truth.taken)
 		l.world.mark("the answer of a claim was lost")
 	}
-	l.world.answering(l.process, "Claim", taken > 0)
+	l.world.answering(l.process, "Claim", taken > 0) //nolint:contextcheck // a world has one context
 	return got, err
 }
 
@@ -117,7 +117,7 @@ func (l *line) HeldBy(ctx context.Context, owner string, token int64) ([]store.C
 // Renew is the store's, with time before its answer arrives.
 func (l *line) Renew(ctx context.Context, held []store.Held, lease time.Duration) ([]store.Renewed, error) {
 	got, err := l.Store.Renew(ctx, held, lease)
-	l.world.answering(l.process, "Renew", false)
+	l.world.answering(l.process, "Renew", false) //nolint:contextcheck // a world has one context
 	return got, err
 }
 

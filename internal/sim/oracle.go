@@ -256,16 +256,16 @@ func (o *oracle) handled(s *step, at string, v verdict) verdict {
 	if v.kind != bad {
 		return v
 	}
-	entry, clear := -2, true
+	entry, certain := -2, true
 	for _, code := range v.codes {
 		k := catching(s, code)
 		if entry != -2 && k != entry {
-			clear = false
+			certain = false
 		}
 		entry = k
 	}
 	switch {
-	case !clear:
+	case !certain:
 		return verdict{kind: unclear}
 	case entry >= 0 && s.catches[entry].next >= 0:
 		return verdict{kind: good, state: caughtThen, way: entry}

@@ -55,9 +55,9 @@ func Run(ctx context.Context, seed uint64, o Options) Report {
 	defer w.close()
 	w.prepare()
 	for w.steps < o.Steps && w.sound() {
-		w.step()
+		w.step() //nolint:contextcheck // a world has one context
 	}
-	w.settleDown()
+	w.settleDown() //nolint:contextcheck // a world has one context
 	w.judge()
 	return w.report()
 }

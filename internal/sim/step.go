@@ -210,7 +210,7 @@ func (w *world) ask() {
 func (w *world) tellEvent(id string) {
 	n := w.random.IntN(3)
 	m := store.Message{Tenant: tenant, RunID: id, ID: fmt.Sprint("m", w.random.IntN(4)), Event: machine.Event{
-		Kind: machine.EventReceived, Name: "news", Key: fmt.Sprint(n), Payload: []byte(fmt.Sprint(n)),
+		Kind: machine.EventReceived, Name: "news", Key: fmt.Sprint(n), Payload: fmt.Append(nil, n),
 	}}
 	p := w.awake()
 	w.within(p, func() {

@@ -249,6 +249,7 @@ func (t *witness) outcome(r *run, s *store.Settlement, e *store.Entry, row store
 		if row.Stop {
 			w.mark("a failure while stopping")
 		}
+	default:
 	}
 }
 
