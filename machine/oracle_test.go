@@ -15,6 +15,7 @@ import (
 // plan is a random graph of steps, as the oracle sees it: in the order of a topological sort.
 type plan struct {
 	steps []planStep
+	from  int // n: the run begins at step n-1; 0: at the first steps
 }
 
 type planStep struct {
@@ -192,6 +193,9 @@ func (p plan) fateOf(i int, s planStep, out []fate) fate {
 	}
 	start := len(in) == 0
 	short := false
+	if p.from > 0 && !p.leads(p.from-1, i) {
+		return fate{state: StepEnd}
+	}
 	switch s.join {
 	case "":
 		start = start || taken > 0 && missing == 0
@@ -200,6 +204,9 @@ func (p plan) fateOf(i int, s planStep, out []fate) fate {
 	case "n":
 		start = taken >= s.n
 		short = taken > 0 && !start
+	}
+	if i == p.from-1 {
+		start, short, plain = true, false, 0
 	}
 	switch {
 	case short:
@@ -282,44 +289,58 @@ func (p plan) edge(from, to int, out []fate) string {
 // invariants 1-4, 6, 9 and 10 hold after every event, and the journal replays to the stored state (invariant 2).
 func TestGraphsEndAsTheOracleSays(t *testing.T) {
 	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) { drawPlan(t).endsAsTheOracleSays(t) })
+}
+
+// R6: so do those of which a run begins in the middle.
+func TestGraphsThatBeginInTheMiddleEndAsTheOracleSays(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlan(t)
-		def, err := workflow.Read("t.yaml", []byte(p.yaml()))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, p.yaml())
-		}
-		w := newWorld(def)
-		inputs := map[string]string{}
-		w.tell(Event{Kind: RunStarted, Payload: json.RawMessage(`{"i":1}`)})
-		for n := 0; len(w.tasks) > 0 && n < 1000; n++ {
-			paths := sortedTasks(w)
-			path := rapid.SampledFrom(paths).Draw(t, "answers")
-			inputs[path] = w.input(w.tasks[path])
-			var i int
-			_, _ = fmt.Sscanf(path, "s%d", &i)
-			if p.steps[i].fails {
-				w.tell(Event{Kind: TaskFailed, Path: path, Attempt: 1, Payload: encode(&Error{Code: "broken", Permanent: true})})
-			} else {
-				w.tell(Event{Kind: TaskSucceeded, Path: path, Attempt: 1, Payload: json.RawMessage(`"` + path + `"`)})
-			}
-		}
-		w.replayed()
-		for _, f := range w.faults {
-			t.Errorf("%s", f)
-		}
-		if w.status != Succeeded {
-			t.Fatalf("the run is %s\n%s\n%s", w.status, w.root, p.yaml())
-		}
-		run := w.load("", true)
-		for i, want := range p.oracle() {
-			if got := run.Root.States[i]; got != want.state {
-				t.Errorf("s%d is %c, the oracle says %c\n%s", i, got, want.state, p.yaml())
-			}
-			if want.input != nil {
-				p.compareInput(t, i, want.input, inputs)
-			}
-		}
+		p.from = rapid.IntRange(1, len(p.steps)).Draw(t, "from")
+		p.endsAsTheOracleSays(t)
 	})
+}
+
+func (p plan) endsAsTheOracleSays(t *rapid.T) {
+	def, err := workflow.Read("t.yaml", []byte(p.yaml()))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, p.yaml())
+	}
+	w := newWorld(def)
+	if p.from > 0 {
+		w.header.Options.From = def.Body.Steps[p.from-1].Key
+	}
+	inputs := map[string]string{}
+	w.tell(Event{Kind: RunStarted, Payload: json.RawMessage(`{"i":1}`)})
+	for n := 0; len(w.tasks) > 0 && n < 1000; n++ {
+		paths := sortedTasks(w)
+		path := rapid.SampledFrom(paths).Draw(t, "answers")
+		inputs[path] = w.input(w.tasks[path])
+		var i int
+		_, _ = fmt.Sscanf(path, "s%d", &i)
+		if p.steps[i].fails {
+			w.tell(Event{Kind: TaskFailed, Path: path, Attempt: 1, Payload: encode(&Error{Code: "broken", Permanent: true})})
+		} else {
+			w.tell(Event{Kind: TaskSucceeded, Path: path, Attempt: 1, Payload: json.RawMessage(`"` + path + `"`)})
+		}
+	}
+	w.replayed()
+	for _, f := range w.faults {
+		t.Errorf("%s", f)
+	}
+	if w.status != Succeeded {
+		t.Fatalf("the run is %s\n%s\n%s", w.status, w.root, p.yaml())
+	}
+	run := w.load("", true)
+	for i, want := range p.oracle() {
+		if got := run.Root.States[i]; got != want.state {
+			t.Errorf("s%d is %c, the oracle says %c\n%s", i, got, want.state, p.yaml())
+		}
+		if want.input != nil {
+			p.compareInput(t, i, want.input, inputs)
+		}
+	}
 }
 
 func (p plan) compareInput(t *rapid.T, i int, want []string, inputs map[string]string) {
