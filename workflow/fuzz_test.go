@@ -47,7 +47,9 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("%s is another definition:\n%s\n%s", name, d.Canonical(), again.Canonical())
 			}
 		}
-		workflow.DrawText(d)
-		workflow.DrawMermaid(d)
+		workflow.DrawText(d, nil)
+		workflow.DrawMermaid(d, nil)
+		workflow.DrawDOT(d, nil)
+		workflow.DrawSVG(d, workflow.States{"a": "failed"})
 	})
 }

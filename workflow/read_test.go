@@ -104,8 +104,9 @@ func TestDrawingsAndCanonicalForms(t *testing.T) {
 			t.Parallel()
 			d := readFile(t, file)
 			base := strings.ReplaceAll(file, ".", "_")
-			golden(t, base+".text", workflow.DrawText(d))
-			golden(t, base+".mermaid", workflow.DrawMermaid(d))
+			golden(t, base+".text", workflow.DrawText(d, nil))
+			golden(t, base+".mermaid", workflow.DrawMermaid(d, nil))
+			golden(t, base+".dot", workflow.DrawDOT(d, nil))
 			golden(t, base+".canonical", string(d.Canonical())+"\n")
 			golden(t, base+".written", string(d.YAML()))
 			var later strings.Builder

@@ -80,14 +80,14 @@ func sumDuration(s string, parts [][3]string) (time.Duration, error) {
 	return total, nil
 }
 
-// FormatDuration gives the shortest spelling that reads back as d.
+// FormatDuration gives a short spelling that reads back as d.
 func FormatDuration(d time.Duration) string {
 	if d == 0 {
 		return "0s"
 	}
 	var b strings.Builder
 	for _, name := range []string{"w", "d", "h", "m", "s", "ms", "us", "ns"} {
-		if unit := durationUnits[name]; d >= unit {
+		if unit := durationUnits[name]; d >= unit && (name != "w" || d%week == 0) { // nobody reads 30d as 4w2d
 			fmt.Fprintf(&b, "%d%s", d/unit, name)
 			d %= unit
 		}

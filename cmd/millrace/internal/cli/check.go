@@ -91,8 +91,8 @@ func (a *app) graphCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "graph FILE|RUN",
 		Short: "Draw a workflow",
-		Long: `Draws the workflow of a file, or the one of a run as it was when the run started: as text, or as a Mermaid
-flowchart that web pages and editors show.`,
+		Long: `Draws the workflow of a file, or the one of a run as it was when the run started: as text, as a Mermaid
+flowchart that web pages and editors show, as a graph for Graphviz (dot), or as a picture (svg).`,
 		Example: `  millrace graph order.yaml
   millrace graph order.yaml --format mermaid > order.mmd
   millrace graph @last`,
@@ -101,26 +101,23 @@ flowchart that web pages and editors show.`,
 			return a.graph(c.Context(), strings.Join(args, ""), format)
 		},
 	}
-	c.Flags().StringVar(&format, "format", "text", "text or mermaid")
+	c.Flags().StringVar(&format, "format", "text", "text, mermaid, dot or svg")
 	return c
 }
 
 func (a *app) graph(ctx context.Context, what, format string) error {
-	draw, ok := map[string]func(*workflow.Definition) string{
-		"text": workflow.DrawText, "mermaid": workflow.DrawMermaid,
+	draw, ok := map[string]func(*workflow.Definition, workflow.States) string{
+		"text": workflow.DrawText, "mermaid": workflow.DrawMermaid, "dot": workflow.DrawDOT, "svg": workflow.DrawSVG,
 	}[format]
 	if !ok {
-		hint := "write --format text or --format mermaid"
-		if format == "dot" || format == "svg" {
-			return usage(hint, "the format %s comes in a later version", format)
-		}
+		hint := "write --format text, mermaid, dot or svg"
 		return usage(hint, "there is no format %q", format)
 	}
 	def, err := a.fileOrRun(ctx, what)
 	if err != nil {
 		return err
 	}
-	picture := draw(def)
+	picture := draw(def, nil)
 	if a.json {
 		return a.print(map[string]any{"workflow": def.Name, "version": def.Version, "format": format, "graph": picture})
 	}

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,67 +10,10 @@ import (
 	"github.com/millrace-go/millrace/workflow/internal/format"
 )
 
-// DrawText gives the steps as a tree for a terminal: each step with its action, what it comes after, its guards and its
-// bodies. Equal definitions give equal text, which ends with a line end.
-func DrawText(d *Definition) string {
-	var b strings.Builder
-	b.WriteString(d.Name)
-	if d.Version > 0 {
-		fmt.Fprintf(&b, " version %d", d.Version)
-	}
-	if d.Title != "" {
-		b.WriteString(": " + oneLine(d.Title))
-	}
-	b.WriteByte('\n')
-	drawBranches(&b, stepsOf(d.Body), "")
-	return b.String()
-}
-
-// branchOf is a line of the tree with what hangs below it.
-type branchOf struct {
-	text string
-	more []branchOf
-}
-
-// stepsOf gives a line for each step of a body; cases and catches may have none.
-func stepsOf(body *Body) []branchOf {
-	if body == nil {
-		return nil
-	}
-	width := 0
-	for _, s := range body.Steps {
-		width = max(width, len(s.Key))
-	}
-	const most = 24
-	var all []branchOf
-	for _, s := range body.Steps {
-		text := summary(s)
-		if body.Kind != Single {
-			text = fmt.Sprintf("%-*s  %s", min(width, most), s.Key, text)
-		}
-		all = append(all, branchOf{text: text, more: parts(s)})
-	}
-	return all
-}
-
-func drawBranches(b *strings.Builder, branches []branchOf, indent string) {
-	for i, branch := range branches {
-		sign, further := "├─ ", "│  "
-		if i == len(branches)-1 {
-			sign, further = "└─ ", "   "
-		}
-		b.WriteString(strings.TrimRight(indent+sign+branch.text, " ") + "\n")
-		drawBranches(b, branch.more, indent+further)
-	}
-}
-
-// summary gives a step's action and common keys in one line.
-func summary(s *Step) string {
-	words := []string{actionText(s.Action)}
+// notes gives a step's common keys in words.
+func notes(s *Step) []string {
+	var words []string
 	note := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
-	if len(s.After) > 0 {
-		note("after %s", strings.Join(s.After, ", "))
-	}
 	switch s.Join.Kind {
 	case JoinAll:
 	case JoinSettled:
@@ -79,9 +23,6 @@ func summary(s *Step) string {
 	case JoinCount:
 		note("join %d", s.Join.N)
 	}
-	if s.When != nil {
-		note("when %s", oneLine(s.When.Source().Text))
-	}
 	if s.Need != nil {
 		note("need %s", oneLine(s.Need.Source().Text))
 	}
@@ -89,7 +30,7 @@ func summary(s *Step) string {
 		note("cancel the rest")
 	}
 	if len(s.Retry) > 0 {
-		note("%d attempts", s.Retry[0].Attempts)
+		note("%s", retryText(s.Retry[0]))
 	}
 	if s.Timeout > 0 {
 		note("timeout %s", format.FormatDuration(s.Timeout))
@@ -97,58 +38,55 @@ func summary(s *Step) string {
 	if s.OnError != OnErrorFail {
 		note("on error %s", [...]string{"fail", "continue", "skip"}[s.OnError])
 	}
+	if s.Concurrency != nil {
+		note("%d at once", s.Concurrency.Limit)
+	}
+	if s.Rate != nil {
+		note("%d in %s", s.Rate.Limit, format.FormatDuration(s.Rate.Per))
+	}
 	if s.Next != "" {
 		note("next %s", s.Next)
 	}
-	return strings.Join(words, " · ")
+	return words
 }
 
-// parts gives what hangs below a step: the cases or branches of its action, its body, its catches.
-func parts(s *Step) []branchOf {
-	var all []branchOf
-	switch a := s.Action.(type) {
-	case *Switch:
-		for i := range a.Cases {
-			c := &a.Cases[i]
-			text := "else"
-			if c.When != nil {
-				text = "if " + oneLine(c.When.Source().Text)
-			}
-			all = append(all, branchOf{text: text + arrow(c.Next), more: stepsOf(c.Body)})
-		}
-	case *Parallel:
-		for _, branch := range a.Branches {
-			all = append(all, branchOf{text: branch.Name + ":", more: stepsOf(branch.Body)})
-		}
-	case *Block:
-		all = stepsOf(a.Body)
-	case *Map:
-		all = stepsOf(a.Body)
-	case *Loop:
-		all = stepsOf(a.Body)
+func retryText(p RetryPolicy) string {
+	if p.Attempts == fitting && p.For > 0 {
+		return "attempts for " + format.FormatDuration(p.For)
 	}
-	for i := range s.Catch {
-		c := &s.Catch[i]
-		text := "catch"
-		if len(c.Only) > 0 {
-			text += " " + strings.Join(c.Only, ", ")
-		}
-		if len(c.Except) > 0 {
-			text += " all but " + strings.Join(c.Except, ", ")
-		}
-		if c.When != nil {
-			text += " if " + oneLine(c.When.Source().Text)
-		}
-		all = append(all, branchOf{text: text + arrow(c.Next), more: stepsOf(c.Body)})
-	}
-	return all
+	return strconv.Itoa(p.Attempts) + " attempts"
 }
 
-func arrow(next string) string {
-	if next == "" {
+// undoText says how a step is undone, or nothing.
+func undoText(c *Compensation) string {
+	switch {
+	case c == nil:
 		return ""
+	case c.Name != "":
+		return "by " + c.Name
 	}
-	return " -> " + next
+	return actionText(c.Step.Action)
+}
+
+func caseLabel(c *Case) string {
+	if c.When == nil {
+		return "else"
+	}
+	return oneLine(c.When.Source().Text)
+}
+
+func catchLabel(c *Catch) string {
+	text := "catch"
+	if len(c.Only) > 0 {
+		text += " " + strings.Join(c.Only, ", ")
+	}
+	if len(c.Except) > 0 {
+		text += " all but " + strings.Join(c.Except, ", ")
+	}
+	if c.When != nil {
+		text += " if " + oneLine(c.When.Source().Text)
+	}
+	return text
 }
 
 // actionText says what a step does.
@@ -165,12 +103,31 @@ func actionText(a Action) string {
 			words[i] = templateText(arg.Raw())
 		}
 		return "run " + oneLine(strings.Join(words, " "))
+	case *HTTP:
+		if a.URL == nil {
+			return "http"
+		}
+		return "http " + a.Method + " " + oneLine(templateText(a.URL.Raw()))
+	case *Await:
+		return awaitText(a)
+	case *Emit:
+		return "emit " + a.Event
+	case *Approve:
+		if a.Title == nil {
+			return "approve"
+		}
+		return "approve " + oneLine(templateText(a.Title.Raw()))
+	case *Call:
+		return "workflow " + cmp.Or(a.Workflow, a.File)
 	case *Wait:
 		if a.Until != nil {
 			return "wait until " + oneLine(a.Until.Source().Text)
 		}
 		return "wait " + format.FormatDuration(a.For)
 	case *Fail:
+		if a.CodeExpr != nil {
+			return "fail " + oneLine(templateText(a.CodeExpr.Raw()))
+		}
 		return "fail " + a.Code
 	case *End:
 		if a.Run {
@@ -183,6 +140,18 @@ func actionText(a Action) string {
 		return loopText(a)
 	}
 	return a.Name()
+}
+
+func awaitText(a *Await) string {
+	names := make([]string, len(a.Events))
+	for i, e := range a.Events {
+		names[i] = e.Event
+	}
+	text := "await " + strings.Join(names, map[AwaitMode]string{AwaitAll: " and ", AwaitAny: " or "}[a.Mode])
+	if a.Within > 0 {
+		text += " within " + format.FormatDuration(a.Within)
+	}
+	return text
 }
 
 func mapText(a *Map) string {
