@@ -7,7 +7,7 @@ func Situations() []string {
 		"a crash between claim and outcome", "a crash after Claim was carried out", "a crash after Settle was carried out",
 		"a process was proved dead", "a process left politely", "the answer of a claim was lost", "the answer of a commit was lost",
 		"a lost answer was asked for", "a settlement lost to another", "a settlement was skewed", "several outcomes in one settlement",
-		"a start was repeated", "a start handed over a task", "the tasks of a lost claim were asked for", "an event was told twice",
+		"a start was repeated", "a start handed over a task", "a start was put off", "the tasks of a lost claim were asked for", "an event was told twice",
 
 		// attempts
 		"a task was handed over", "a task was tried again", "an attempt was lost", "a lease was lost while stopping",

@@ -191,9 +191,17 @@ func (w *world) newID() string {
 // wish wants a run of some workflow.
 func (w *world) wish() {
 	p := w.plans[w.random.IntN(len(w.plans))]
-	w.wishes = append(w.wishes, &wish{request: engine.StartRequest{
+	r := engine.StartRequest{
 		Tenant: tenant, Workflow: p.name, Version: 1, Key: fmt.Sprintf("k%d", len(w.wishes)), Input: []byte(`{"size": 3}`),
-	}})
+	}
+	switch w.random.IntN(8) {
+	case 0:
+		r.Delay = time.Duration(1+w.random.IntN(40)) * time.Second
+		w.mark("a start was put off")
+	case 1:
+		r.Priority, r.Queue = w.random.IntN(7)-3, "aside"
+	}
+	w.wishes = append(w.wishes, &wish{request: r})
 }
 
 // start asks for the run of a wish.
