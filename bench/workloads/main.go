@@ -5,25 +5,25 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime/pprof"
 	"slices"
 	"strings"
-	"text/tabwriter"
 )
 
 const help = `workloads measures Millrace on SQLite.
 
-  go run ./bench/workloads                    all workloads, three times each
+  go run ./bench/workloads                    all workloads, in turn, three times
   go run ./bench/workloads -only W1,W2        these
-  go run ./bench/workloads -only W1 -cpuprofile cpu.out
+  go run ./bench/workloads -only W5 -ended 100000
+  go run ./bench/workloads -only W1 -ceiling=false -cpuprofile cpu.out
+
+"W1 ceiling" is what the storage plan alone writes, measured in turn with W1: see package ceiling.
 
 `
 
@@ -40,11 +40,16 @@ type options struct {
 	only    string
 	repeat  int
 	folder  string
-	profile string
+	ended   int
+	backlog int
+	ceiling bool
+	lines   bool
+
+	profile     string
+	allocations string
 }
 
-func run(ctx context.Context, args []string, out, messages io.Writer) error {
-	var o options
+func (o *options) parse(args []string, messages io.Writer) error {
 	flags := flag.NewFlagSet("workloads", flag.ContinueOnError)
 	flags.SetOutput(messages)
 	flags.Usage = func() {
@@ -54,58 +59,73 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	flags.StringVar(&o.only, "only", "", "names of workloads, separated by commas (default: all)")
 	flags.IntVar(&o.repeat, "repeat", 3, "measurements of each workload")
 	flags.StringVar(&o.folder, "folder", "", "where the databases are made (default: a temporary folder)")
+	flags.IntVar(&o.ended, "ended", 1_000_000, "runs of W5 that have ended before")
+	flags.IntVar(&o.backlog, "backlog", 100_000, "runs of W5 that wait")
+	flags.BoolVar(&o.ceiling, "ceiling", true, "measure the ceiling beside each workload that has one")
+	flags.BoolVar(&o.lines, "json", false, "print each measurement as a line of JSON instead of a table")
 	flags.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile of everything measured")
-	if err := flags.Parse(args); err != nil {
+	flags.StringVar(&o.allocations, "memprofile", "", "write a profile of what was allocated")
+	return flags.Parse(args)
+}
+
+func run(ctx context.Context, args []string, out, messages io.Writer) error {
+	var o options
+	if err := o.parse(args, messages); err != nil {
 		return err
 	}
+	stop, err := o.profiles()
+	if err != nil {
+		return err
+	}
+	r := results{values: map[string][]float64{}}
+	for range o.repeat { // one after the other, so that what else the machine does meets all of them
+		for _, w := range workloads(o) {
+			if !o.wants(w.name) {
+				continue
+			}
+			if err := r.measure(ctx, o, w, out); err != nil {
+				return errors.Join(fmt.Errorf("%s: %w", w.name, err), stop())
+			}
+		}
+	}
+	if o.lines {
+		return stop()
+	}
+	return errors.Join(r.print(out), stop())
+}
+
+// wants says whether a workload is to be measured: one that is named, with its ceiling.
+func (o *options) wants(name string) bool {
+	base, bound := strings.CutSuffix(name, " ceiling")
+	if bound && !o.ceiling {
+		return false
+	}
+	names := strings.Split(o.only, ",")
+	return o.only == "" || slices.Contains(names, base) || slices.Contains(names, strings.Fields(name)[0])
+}
+
+// profiles begins the profiles that were asked for; stop writes them.
+func (o *options) profiles() (stop func() error, err error) {
+	stop = func() error { return nil }
 	if o.profile != "" {
 		f, err := os.Create(o.profile)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		defer f.Close()
 		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
+			return nil, errors.Join(err, f.Close())
 		}
-		defer pprof.StopCPUProfile()
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "workload\tfigure\tmedian\trange\tunit\t")
-	for _, w := range workloads() {
-		if o.only != "" && !slices.Contains(strings.Split(o.only, ","), w.name) {
-			continue
-		}
-		if err := measure(ctx, o, w, table); err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
+		stop = func() error {
+			pprof.StopCPUProfile()
+			return f.Close()
 		}
 	}
-	return table.Flush()
-}
-
-// measure repeats a workload and prints each of its figures.
-func measure(ctx context.Context, o options, w workload, table io.Writer) error {
-	var order []string
-	all := map[string][]figure{}
-	for range o.repeat {
-		folder, err := os.MkdirTemp(o.folder, "workloads-")
-		if err != nil {
-			return err
-		}
-		figures, err := w.measure(ctx, filepath.Join(folder, "bench.db"))
-		if err = errors.Join(err, os.RemoveAll(folder)); err != nil {
-			return err
-		}
-		for _, f := range figures {
-			if all[f.name] == nil {
-				order = append(order, f.name)
-			}
-			all[f.name] = append(all[f.name], f)
-		}
+	if o.allocations == "" {
+		return stop, nil
 	}
-	for _, name := range order {
-		f := all[name]
-		slices.SortFunc(f, func(a, b figure) int { return cmp.Compare(a.value, b.value) })
-		fmt.Fprintf(table, "%s\t%s\t%.4g\t%.4g to %.4g\t%s\t\n", w.name, name, f[len(f)/2].value, f[0].value, f[len(f)-1].value, f[0].unit)
-	}
-	return nil
+	f, err := os.Create(o.allocations)
+	before := stop
+	return func() error {
+		return errors.Join(before(), pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
+	}, err
 }

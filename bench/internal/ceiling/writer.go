@@ -1,4 +1,4 @@
-package main
+package ceiling
 
 import (
 	"context"
@@ -89,14 +89,14 @@ func (w *writer) start(n int) (err error) {
 
 // turn claims up to a full batch and settles all of it, in one transaction. It gives the tasks that were handed over and
 // the number of those settled.
-func (w *writer) turn(held []task, load workload) (next []task, settled int, err error) {
+func (w *writer) turn(held []task, load Load) (next []task, settled int, err error) {
 	end, err := sqlitex.ImmediateTransaction(w.conn)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer end(&err)
 	now := time.Now().UnixMicro()
-	if free := load.batch - len(held); free > 0 {
+	if free := load.Batch - len(held); free > 0 {
 		claimed, err := w.claim(free, now)
 		if err != nil {
 			return nil, 0, err
@@ -104,7 +104,7 @@ func (w *writer) turn(held []task, load workload) (next []task, settled int, err
 		held = append(held, claimed...)
 	}
 	for _, t := range held {
-		more, err := w.settle(t, load.steps, now)
+		more, err := w.settle(t, load.Steps, now)
 		if err != nil {
 			return nil, 0, err
 		}
