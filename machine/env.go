@@ -169,11 +169,13 @@ func Environment(env Env, h Header, task *TaskInfo, run *Run, load func(Ref) (js
 		"error": g.get(env.Error),
 		"run":   headerEnv(h, g.get(env.Input)),
 	}
-	vars := make(expr.Env, len(h.Options.Vars))
-	for name, value := range h.Options.Vars {
-		vars[name] = value
+	if len(h.Options.Vars) > 0 {
+		vars := make(expr.Env, len(h.Options.Vars))
+		for name, value := range h.Options.Vars {
+			vars[name] = value
+		}
+		out["vars"] = vars
 	}
-	out["vars"] = vars
 	steps := expr.Env{}
 	for _, k := range slices.Sorted(maps.Keys(env.Steps)) {
 		s := env.Steps[k]

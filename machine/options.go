@@ -22,17 +22,16 @@ func (o Options) Encode() string {
 	if len(o.Labels)+len(o.Vars) == 0 && o.Priority == 0 && o.Queue == "" && o.From == "" && o.Due == 0 {
 		return ""
 	}
+	if len(o.Labels)+len(o.Vars)+len(o.Queue)+len(o.From) == 0 && o.Priority == 0 && o.Due == 0 {
+		return ""
+	}
 	var b bytes.Buffer
 	w := json.NewEncoder(&b)
 	w.SetEscapeHTML(false) // values come back byte for byte
 	if err := w.Encode(o); err != nil {
 		return "" // only a value that is no JSON cannot be written, and a start with one is refused
 	}
-	text := string(bytes.TrimSpace(b.Bytes()))
-	if text == "{}" {
-		return ""
-	}
-	return text
+	return string(bytes.TrimSpace(b.Bytes()))
 }
 
 // DecodeOptions reads what Encode gave.

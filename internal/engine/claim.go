@@ -80,7 +80,7 @@ func (e *Engine) recover(ctx context.Context) (n int, err error) {
 			a := e.held[taskKey{run: t.RunID, path: t.Path}]
 			return a != nil && a.token == t.Token
 		})
-		begun := e.take(ctx, tasks, 0, asked, asked)
+		begun := e.take(ctx, tasks, 0, asked, asked.Add(-e.cfg.Renew)) // their leases run since the call: they are renewed next
 		e.mu.Unlock()
 		e.launch(begun)
 		n += len(begun)

@@ -27,15 +27,14 @@ func (s *secrets) learn(def *workflow.Definition) {
 		return
 	}
 	s.mu.Lock()
-	known := s.learned[def]
+	defer s.mu.Unlock() // others of the definition wait until all are known
+	if s.learned[def] {
+		return
+	}
 	if s.learned == nil || len(s.learned) >= maxDefinitions {
 		s.learned = map[*workflow.Definition]bool{}
 	}
 	s.learned[def] = true
-	s.mu.Unlock()
-	if known {
-		return
-	}
 	var names []string
 	for _, step := range def.Steps {
 		names = append(names, step.Uses.Secrets...)
