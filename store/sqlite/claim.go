@@ -24,7 +24,7 @@ func (s *Store) Claim(ctx context.Context, ask store.Claim) ([]store.Claimed, er
 	if err != nil || !some {
 		return nil, err
 	}
-	if err := s.owners.hold(ctx, ask.Owner); err != nil {
+	if err := s.owners.Hold(ctx, ask.Owner); err != nil {
 		return nil, s.fault(ctx, "claim", err)
 	}
 	var out []store.Claimed

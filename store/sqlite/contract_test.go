@@ -9,6 +9,7 @@ import (
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/memory"
+	"github.com/millrace-go/millrace/store/sqlite/internal/filelock"
 	"github.com/millrace-go/millrace/store/storetest"
 )
 
@@ -71,8 +72,8 @@ func harness(t *testing.T) storetest.Harness {
 // keepAlive holds the lock of an owner as its process would, whatever handles are closed.
 func keepAlive(t *testing.T, path, owner string) {
 	t.Helper()
-	o := newOwners(path + "-procs")
-	if err := o.hold(t.Context(), owner); err != nil {
+	o := filelock.NewOwners(path + "-procs")
+	if err := o.Hold(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

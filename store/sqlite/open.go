@@ -12,6 +12,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/filelock"
 )
 
 // applicationID marks a file as ours: "Mill".
@@ -64,14 +65,14 @@ func (s *Store) prepare(ctx context.Context, c *conn) error {
 	if err := os.MkdirAll(procs, 0o750); err != nil {
 		return unusable("give yourself the right to write to the folder of the database, or name another file", "%w", err)
 	}
-	turn, err := newTurnstile(filepath.Join(procs, "turn"))
+	turn, err := filelock.NewTurnstile(filepath.Join(procs, "turn"))
 	if err != nil {
-		return err
+		return unusable("give yourself the right to write beside the database, or name another file", "%w", err)
 	}
 	s.turn = turn
-	s.owners = newOwners(procs)
+	s.owners = filelock.NewOwners(procs)
 	if err := s.migrate(ctx, c); err != nil {
-		return errors.Join(err, s.turn.close())
+		return errors.Join(err, s.turn.Close())
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 // Beat is [store.Worker.Beat]. It also takes the owner's lock, whose freedom will prove the process's death.
 func (s *Store) Beat(ctx context.Context, p store.Process) error {
-	if err := s.owners.hold(ctx, p.Owner); err != nil {
+	if err := s.owners.Hold(ctx, p.Owner); err != nil {
 		return s.fault(ctx, "beat", err)
 	}
 	serves, err := json.Marshal(p.Serves)
@@ -32,7 +32,7 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 	if err := s.forgetProcess(ctx, owner); err != nil {
 		return err
 	}
-	return s.fault(ctx, "retire", s.owners.release(owner))
+	return s.fault(ctx, "retire", s.owners.Release(owner))
 }
 
 func (s *Store) forgetProcess(ctx context.Context, owner string) error {
@@ -94,13 +94,13 @@ func merge(a, b []store.Live) []store.Live {
 }
 
 func (s *Store) deadOwners() ([]string, error) {
-	names, err := s.owners.remains()
+	names, err := s.owners.Remains()
 	if err != nil {
 		return nil, err
 	}
 	var dead []string
 	for _, owner := range names {
-		alive, err := s.owners.alive(owner)
+		alive, err := s.owners.Alive(owner)
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +129,7 @@ func (s *Store) bury(ctx context.Context, dead []string) error {
 		if err := s.forgetProcess(ctx, owner); err != nil {
 			return err
 		}
-		if err := s.owners.clear(owner); err != nil {
+		if err := s.owners.Clear(owner); err != nil {
 			return s.fault(ctx, "expired", err)
 		}
 	}

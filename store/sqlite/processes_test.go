@@ -17,6 +17,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/filelock"
 )
 
 func init() {
@@ -337,7 +338,7 @@ func TestADeadProcessIsProvedByItsLock(t *testing.T) {
 	if live, err := s.Expired(t.Context(), 9); err != nil || len(live) != 0 {
 		t.Errorf("after the loss: %v, %v", live, err)
 	}
-	if _, err := os.Stat(s.owners.path("holder")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(s.owners.Path("holder")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its lock file is still there: %v", err)
 	}
 }
@@ -363,7 +364,7 @@ func TestARetiredProcessLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := open(t, path, Options{})
-	if alive, err := other.owners.alive("a/b\x00"); !alive || err != nil {
+	if alive, err := other.owners.Alive("a/b\x00"); !alive || err != nil {
 		t.Errorf("alive: %v, %v", alive, err)
 	}
 	long := strings.Repeat("long ", 100)
@@ -386,11 +387,11 @@ func TestWritersTakeTurns(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "millrace.db")
 	greedy, patientOne := open(t, path, Options{}), open(t, path, Options{})
-	probe, err := newTurnstile(filepath.Join(path+"-procs", "turn"))
+	probe, err := filelock.NewTurnstile(filepath.Join(path+"-procs", "turn"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = probe.close() })
+	t.Cleanup(func() { _ = probe.Close() })
 	var mu sync.Mutex
 	var order []string
 	say := func(who string) func(*conn) error {
@@ -409,11 +410,8 @@ func TestWritersTakeTurns(t *testing.T) {
 			}
 		})
 		for { // until the other stands at the turnstile
-			free, err := lockFile(probe.file, true)
+			free, err := probe.Free()
 			if err != nil || !free {
-				return err
-			}
-			if err := unlockFile(probe.file); err != nil {
 				return err
 			}
 		}

@@ -47,7 +47,7 @@ func (s *Store) holdFor(ctx context.Context, h store.HandOver) error {
 	if h.Limit <= 0 {
 		return nil
 	}
-	return s.owners.hold(ctx, h.Owner)
+	return s.owners.Hold(ctx, h.Owner)
 }
 
 func (s *Store) settleAll(ctx context.Context, members []*member, careful bool) ([]store.Settled, error) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/filelock"
 )
 
 // Options are settings of a Store. The zero value is usable.
@@ -54,8 +55,8 @@ type Store struct {
 	writer  chan *conn // holds the writing connection while nobody writes
 	line    line
 	readers chan *conn // holds a reading connection, or nil for one not opened yet, for each that may read now
-	turn    *turnstile
-	owners  *owners
+	turn    *filelock.Turnstile
+	owners  *filelock.Owners
 	lanes   laneCache // used only while holding the writer
 	hints   *hints
 	log     *checkpointer
@@ -108,7 +109,7 @@ func (s *Store) Close() error {
 				err = firstError(err, c.db.Close())
 			}
 		}
-		err = firstError(err, s.hints.close(), w.db.Close(), s.owners.close(), s.turn.close())
+		err = firstError(err, s.hints.close(), w.db.Close(), s.owners.Close(), s.turn.Close())
 	})
 	return err
 }

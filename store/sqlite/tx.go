@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"time"
+
+	"github.com/millrace-go/millrace/store"
 )
 
 // begin takes the write lock. The turn is held while asking for it only: a process that has just written and comes again
@@ -15,10 +17,16 @@ func (s *Store) begin(ctx context.Context, c *conn) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.o.BusyTimeout)
 	defer cancel()
-	if err := s.turn.take(ctx); err != nil {
-		return err
+	if err := s.turn.Take(ctx); err != nil {
+		if ctx.Err() == nil {
+			return err
+		}
+		return &store.StoreError{
+			Op: "write", Kind: store.ErrUnavailable, Err: err,
+			Hint: "other processes wait for the database too: another program may keep it locked (`fuser -v` names it)",
+		}
 	}
-	defer s.turn.give()
+	defer s.turn.Give()
 	return patient(ctx, func() error { return c.do("begin immediate") })
 }
 

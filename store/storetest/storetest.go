@@ -7,6 +7,8 @@
 // It imports store and machine, and the testing libraries.
 package storetest
 
+//tidy:allow pkglen the contract is one suite on purpose: what a store must do stands in one place, in files by subject
+
 import (
 	"testing"
 	"time"

@@ -1,4 +1,8 @@
-package sqlite
+// Package filelock is what processes that share a database file know of each other by locks of the operating system: who is
+// dead ([Owners]), and whose turn it is to write ([Turnstile]).
+//
+// It imports nothing of Millrace.
+package filelock
 
 import (
 	"context"
@@ -13,9 +17,9 @@ import (
 	"time"
 )
 
-// owners holds the file locks of the processes that claim through this handle, in a folder beside the database. The name
+// Owners holds the file locks of the processes that claim through this handle, in a folder beside the database. The name
 // of a file is the owner's in hexadecimal, so that any owner has one.
-type owners struct {
+type Owners struct {
 	folder string
 	mu     sync.Mutex
 	held   map[string]*os.File
@@ -26,11 +30,12 @@ const (
 	maxOwnerBytes = 100
 )
 
-func newOwners(folder string) *owners { return &owners{folder: folder, held: map[string]*os.File{}} }
+// NewOwners gives the owners whose files lie in folder, which exists.
+func NewOwners(folder string) *Owners { return &Owners{folder: folder, held: map[string]*os.File{}} }
 
-// path gives the place of an owner's file. A name too long for one is cut to a hash, which remains does not list: such an
+// Path gives the place of an owner's file. A name too long for one is cut to a hash, which Remains does not list: such an
 // owner is never proved dead, and its leases run out instead.
-func (o *owners) path(owner string) string {
+func (o *Owners) Path(owner string) string {
 	name := hex.EncodeToString([]byte(owner))
 	if len(owner) > maxOwnerBytes {
 		sum := sha256.Sum256([]byte(owner))
@@ -39,8 +44,8 @@ func (o *owners) path(owner string) string {
 	return filepath.Join(o.folder, name+lockSuffix)
 }
 
-// hold takes owner's lock if nobody has it. Another handle's having it is no mistake: it proves the same.
-func (o *owners) hold(ctx context.Context, owner string) error {
+// Hold takes owner's lock if nobody has it. Another handle's having it is no mistake: it proves the same.
+func (o *Owners) Hold(ctx context.Context, owner string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.held[owner] != nil {
@@ -48,7 +53,7 @@ func (o *owners) hold(ctx context.Context, owner string) error {
 	}
 	const tries = 20 // a probe has the lock for a moment
 	for range tries {
-		f, err := openLocked(o.path(owner), os.O_RDWR|os.O_CREATE, false)
+		f, err := openLocked(o.Path(owner), os.O_RDWR|os.O_CREATE, false)
 		if err != nil {
 			return err
 		}
@@ -93,8 +98,8 @@ func same(f *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// alive says whether owner is not proved dead: by a file whose lock is free.
-func (o *owners) alive(owner string) (bool, error) {
+// Alive says whether owner is not proved dead: by a file whose lock is free.
+func (o *Owners) Alive(owner string) (bool, error) {
 	if !provesDeath {
 		return true, nil
 	}
@@ -103,7 +108,7 @@ func (o *owners) alive(owner string) (bool, error) {
 	if o.held[owner] != nil {
 		return true, nil
 	}
-	f, err := openLocked(o.path(owner), os.O_RDWR, true)
+	f, err := openLocked(o.Path(owner), os.O_RDWR, true)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return true, nil
@@ -113,8 +118,8 @@ func (o *owners) alive(owner string) (bool, error) {
 	return false, f.Close()
 }
 
-// release gives owner's lock back and removes its file.
-func (o *owners) release(owner string) error {
+// Release gives owner's lock back and removes its file.
+func (o *Owners) Release(owner string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f := o.held[owner]
@@ -122,11 +127,11 @@ func (o *owners) release(owner string) error {
 	if f == nil {
 		return nil
 	}
-	return errors.Join(removeExisting(o.path(owner)), f.Close())
+	return errors.Join(removeExisting(o.Path(owner)), f.Close())
 }
 
-// remains gives the owners that have a file here but no lock of this handle.
-func (o *owners) remains() ([]string, error) {
+// Remains gives the owners that have a file here but no lock of this handle.
+func (o *Owners) Remains() ([]string, error) {
 	entries, err := os.ReadDir(o.folder)
 	if err != nil {
 		return nil, err
@@ -144,21 +149,21 @@ func (o *owners) remains() ([]string, error) {
 	return out, nil
 }
 
-// clear removes the file of a dead owner, under its lock so that nobody takes it meanwhile.
-func (o *owners) clear(owner string) error {
+// Clear removes the file of a dead owner, under its lock so that nobody takes it meanwhile.
+func (o *Owners) Clear(owner string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.held[owner] != nil {
 		return nil
 	}
-	f, err := openLocked(o.path(owner), os.O_RDWR, false)
+	f, err := openLocked(o.Path(owner), os.O_RDWR, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if f == nil || err != nil {
 		return err
 	}
-	return errors.Join(removeExisting(o.path(owner)), f.Close())
+	return errors.Join(removeExisting(o.Path(owner)), f.Close())
 }
 
 func removeExisting(path string) error {
@@ -168,8 +173,8 @@ func removeExisting(path string) error {
 	return nil
 }
 
-// close gives all locks back. The files of owners that were not retired stay, so that their death is noticed.
-func (o *owners) close() error {
+// Close gives all locks back. The files of owners that were not retired stay, so that their death is noticed.
+func (o *Owners) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var errs []error
