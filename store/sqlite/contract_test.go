@@ -77,7 +77,7 @@ func keepAlive(t *testing.T, path, owner string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := o.close(); err != nil {
+		if err := o.Close(); err != nil {
 			t.Error(err)
 		}
 	})
