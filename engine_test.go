@@ -210,6 +210,100 @@ func TestStartsAreReportedOneByOne(t *testing.T) {
 	}
 }
 
+// R6
+func TestStartSaysWhenWhereAndWithWhatARunBegins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := setup(t, `
+workflow: order
+version: 1
+labels: { team: blue }
+vars: { size: {} }
+steps:
+  - { id: first, task: other }
+  - { id: work, task: work, with: { size: "${ vars.size }", team: "${ run.labels.team }", who: "${ run.labels.who }", got: "${ prev }" } }
+`)
+		began := time.Now()
+		h := millrace.NewHandler("work", func(_ context.Context, in json.RawMessage) (json.RawMessage, error) { return in, nil })
+		run := drive(t, st, h, millrace.StartRequest{
+			Workflow: "order", Input: 7, Delay: time.Hour, From: "work", Priority: 3, Queue: "night",
+			Labels: map[string]string{"who": "me"}, Vars: map[string]any{"size": json.RawMessage("1.50")},
+		})
+		entries, err := st.Journal(t.Context(), "default", run.ID, 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `{"size":1.50,"team":"blue","who":"me","got":7}`
+		if got := string(entries[len(entries)-1].Payload); got != want || time.Since(began) < time.Hour {
+			t.Errorf("after %s: %s; want %s", time.Since(began), got, want)
+		}
+	})
+}
+
+func TestStartThatCannotBeIsRefusedWithAllItsReasons(t *testing.T) {
+	t.Parallel()
+	e, err := millrace.New(setup(t, `
+workflow: one
+version: 1
+vars: { a: {}, b: {} }
+steps: [{ task: work, with: "${ vars.a }${ vars.b }" }]
+`), millrace.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad *millrace.StartError
+	_, err = e.Start(t.Context(), millrace.StartRequest{Workflow: "one", From: "two"})
+	if !errors.As(err, &bad) || len(bad.Problems) != 3 {
+		t.Errorf("got %v", err)
+	}
+	_, err = e.Start(t.Context(), millrace.StartRequest{Workflow: "one", Vars: map[string]any{"a": func() {}, "b": 1}})
+	if err == nil || !strings.Contains(err.Error(), "variable a") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// O5
+func TestRequestOfAnHTTPStepHasItsSecretsAndNothingThatIsStoredDoes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := setup(t, `
+workflow: one
+version: 1
+steps: [{ http: { url: https://x.test, headers: { A: "${ secrets.key }" } } }]
+`)
+		h := millrace.HTTP(func(_ context.Context, a *millrace.Attempt) millrace.Outcome {
+			out, _ := json.Marshal(a.Request.Header[0].Value)
+			return millrace.Outcome{Output: out, Log: "sent " + a.Request.Header[0].Value}
+		})
+		done := &end{ended: make(chan *machine.Run, 1)}
+		e, err := millrace.New(st, millrace.Config{
+			Handlers: []millrace.Handler{h}, Observer: done, Secrets: func(name string) (string, bool) { return name + "-value", true },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() { left <- e.Run(ctx) }()
+		if _, err := e.Start(ctx, millrace.StartRequest{Workflow: "one"}); err != nil {
+			t.Fatal(err)
+		}
+		run := <-done.ended
+		stop()
+		if err := <-left; err != nil {
+			t.Error(err)
+		}
+		entries, err := st.Journal(t.Context(), "default", run.ID, 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := entries[len(entries)-1]
+		if string(last.Payload) != `"***"` || !strings.Contains(string(last.Facts), "sent ***") || e.Mask("key-value") != "***" {
+			t.Errorf("stored is %s with %s", last.Payload, last.Facts)
+		}
+	})
+}
+
 func TestConfigIsCheckedAtOnce(t *testing.T) {
 	t.Parallel()
 	h := millrace.NewHandler("work", func(context.Context, any) (any, error) { return nil, nil })
