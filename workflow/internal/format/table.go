@@ -55,18 +55,19 @@ type shape struct {
 
 // entry describes one key of a place.
 type entry struct {
-	name    string
-	says    string
-	example string   // a value, as YAML
-	shapes  []shape  // the first that fits the JSON type is meant
-	zero    string   // JSON of the canonical value that means the same as leaving the key out
-	since   int      // the stage from which on it runs; 0: the first
-	action  bool     // the key names what the step does
-	output  string   // of an action: what the step gives
-	actions []string // step keys: the actions that take it; nil: all
-	instead string   // remedy where it is not taken
-	wrap    func(*document.Node) *document.Node
-	keep    func(in *document.Node) bool // whether zero is kept because of what stands beside it
+	name     string
+	says     string
+	example  string   // a value, as YAML
+	shapes   []shape  // the first that fits the JSON type is meant
+	zero     string   // JSON of the canonical value that means the same as leaving the key out
+	required bool     // the reader refuses an object without it
+	since    int      // the stage from which on it runs; 0: the first
+	action   bool     // the key names what the step does
+	output   string   // of an action: what the step gives
+	actions  []string // step keys: the actions that take it; nil: all
+	instead  string   // remedy where it is not taken
+	wrap     func(*document.Node) *document.Node
+	keep     func(in *document.Node) bool // whether zero is kept because of what stands beside it
 }
 
 func sh(kind shapeKind) []shape      { return []shape{{kind: kind}} }

@@ -1,10 +1,10 @@
 package format
 
-var waitEntries = []entry{{name: "until", says: "RFC 3339 text; in the past: at once.", example: "input.starts", shapes: sh(program)}}
+var waitEntries = []entry{{name: "until", required: true, says: "RFC 3339 text; in the past: at once.", example: "input.starts", shapes: sh(program)}}
 
 var httpEntries = []entry{
 	{name: "method", says: "The method; every one but GET and HEAD carries the task's key as `Idempotency-Key`.", example: "POST", shapes: []shape{choiceOf("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}, zero: `"GET"`},
-	{name: "url", says: "Where it goes: http or https.", example: `"${ vars.payments }/charges"`, shapes: sh(textValue)},
+	{name: "url", required: true, says: "Where it goes: http or https.", example: `"${ vars.payments }/charges"`, shapes: sh(textValue)},
 	{name: "query", says: "Parameters behind the `?`; a list repeats its name.", example: `{ page: "${ pass.number }" }`, shapes: []shape{ordered(tableOf(shape{kind: value}))}, zero: "{}"},
 	{name: "headers", says: "Headers. Secrets may stand here.", example: `{ Authorization: "Bearer ${ secrets.payments }" }`, shapes: []shape{ordered(tableOf(shape{kind: textValue}))}, zero: "{}"},
 	{name: "json", says: "The body, sent as JSON.", example: `{ amount: "${ input.total }" }`, shapes: sh(value)},
@@ -32,7 +32,7 @@ var (
 )
 
 var emitEntries = []entry{
-	{name: "event", says: "The event's name.", example: "invoice.sent", shapes: sh(name)},
+	{name: "event", required: true, says: "The event's name.", example: "invoice.sent", shapes: sh(name)},
 	{name: "key", says: "Tells events of one name apart.", example: `"${ input.number }"`, shapes: sh(textValue)},
 	{name: "data", says: "What it tells.", example: `{ cents: "${ prev.cents }" }`, shapes: sh(value)},
 	{name: "to", says: "The run that is told; left out: this one.", example: `{ workflow: order, key: "${ input.order }" }`, shapes: []shape{placeOf("to")}},
@@ -54,7 +54,7 @@ var approveEntries = []entry{
 }
 
 var callEntries = []entry{
-	{name: "name", says: "The workflow's name, or ./file.yaml.", example: "invoice", shapes: sh(name)},
+	{name: "name", required: true, says: "The workflow's name, or ./file.yaml.", example: "invoice", shapes: sh(name)},
 	{name: "version", says: "Its version; left out: the newest.", example: "2", shapes: []shape{wholeFrom(1, 1e9)}},
 	{name: "key", says: "The child's key: a run that has it is found and not started anew.", example: `"${ customer.number }"`, shapes: sh(textValue)},
 	{name: "with", says: "The child's input; left out: what came before.", example: `{ customer: "${ customer }" }`, shapes: sh(value)},
@@ -76,7 +76,7 @@ var caseEntries = []entry{
 }
 
 var mapEntries = []entry{
-	{name: "over", says: "The list.", example: "input.lines", shapes: sh(program)},
+	{name: "over", required: true, says: "The list.", example: "input.lines", shapes: sh(program)},
 	{name: "as", says: "The item's name; NAME_index is its number.", example: "line", shapes: sh(stepKey), zero: `"item"`},
 	{name: "parallel", says: "How many items run at once.", example: "8", shapes: []shape{wholeFrom(1, 1e6)}},
 	{name: "tolerate", says: "How many items may fail: a number, or a percentage of all.", example: "5%", shapes: []shape{wholeFrom(0, 1e9), {kind: percent}}, zero: "0"},

@@ -75,6 +75,28 @@ func TestTheActionsOfThisVersion(t *testing.T) {
 	}
 }
 
+// D7: the examples of the reference page are right by the tables that it is made of.
+func TestTheExamplesAreRight(t *testing.T) {
+	t.Parallel()
+	for of, keys := range format {
+		for i := range keys {
+			e := &keys[i]
+			l := &document.Ledger{File: "example.yaml"}
+			read := l.Read([]byte("key: " + e.example + "\n"))
+			if len(read) != 1 {
+				t.Errorf("the example of %s in %s is no YAML: %v", e.name, of, l.Err())
+				continue
+			}
+			if (&checker{l}).fits(read[0].Items[0], e.shapes, e.name); l.Count() > 0 {
+				t.Errorf("the example of %s in %s is wrong: %v", e.name, of, l.Err())
+			}
+		}
+		if placeTitles[of] == "" || !slices.Contains(placeOrder, of) {
+			t.Errorf("the reference page does not tell about %s", of)
+		}
+	}
+}
+
 // The canonical form of a canonical form is the same.
 func TestTheCanonicalFormIsStable(t *testing.T) {
 	t.Parallel()

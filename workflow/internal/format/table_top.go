@@ -4,22 +4,22 @@ import "github.com/millrace-go/millrace/workflow/internal/document"
 
 // topEntries are the keys at the top of a file.
 var topEntries = []entry{
-	{name: "workflow", says: "The workflow's name.", example: "order", shapes: sh(name)},
+	{name: "workflow", required: true, says: "The workflow's name.", example: "order", shapes: sh(name)},
 	{name: "version", says: "Its version; left out, the next free number is taken.", example: "3", shapes: []shape{wholeFrom(1, 1e9)}},
 	{name: "title", says: "A short name for people.", example: "Ship an order", shapes: sh(anyText), zero: `""`},
 	{name: "description", says: "What it is for.", example: "Takes an order from the basket to the carrier.", shapes: sh(anyText), zero: `""`},
-	{name: "labels", says: "Labels of its runs, to find them by; plain text.", example: "{ team: billing }", shapes: []shape{tableOf(shape{kind: anyText})}, zero: "{}"},
+	{name: "labels", since: 2, says: "Labels of its runs, to find them by; plain text.", example: "{ team: billing }", shapes: []shape{tableOf(shape{kind: anyText})}, zero: "{}"},
 	{name: "input", says: "JSON Schema of the run's input, checked at the start; defaults are filled in.", example: "{ type: object, required: [lines] }", shapes: sh(object)},
 	{
-		name: "vars", says: "Values that the installation may set (`--var NAME=VALUE`, or `MILLRACE_VAR_NAME` in upper case with `-` as `_`), with their defaults; null: a run cannot start without a value.",
+		name: "vars", since: 2, says: "Values that the installation may set (`--var NAME=VALUE`, or `MILLRACE_VAR_NAME` in upper case with `-` as `_`), with their defaults; null: a run cannot start without a value.",
 		example: `{ payments: "https://payments.test" }`, shapes: []shape{tableOf(placeOf("var"), shape{kind: anything})}, zero: "{}", wrap: wrapVars,
 	},
-	{name: "defaults", says: "Keys of the steps that do not say otherwise: `retry`, `timeout` and `queue` of steps that a worker does, `env` of commands.", example: "{ timeout: 30s }", shapes: []shape{placeOf("defaults")}, zero: "{}"},
+	{name: "defaults", since: 2, says: "Keys of the steps that do not say otherwise: `retry`, `timeout` and `queue` of steps that a worker does, `env` of commands.", example: "{ timeout: 30s }", shapes: []shape{placeOf("defaults")}, zero: "{}"},
 	{name: "deadline", says: "How long a run may take in all.", example: "3d", shapes: realTime, since: 3},
 	{name: "on_failure", says: "What becomes of a run whose step failed: what it did is undone, the step waits for a person, or the run just fails.", example: "park", shapes: []shape{choiceOf("compensate", "park", "fail")}, zero: `"compensate"`, since: 3},
 	{name: "on_compensation_failure", says: "What becomes of the rest when a compensation gives up: it waits for a person, or is undone first.", example: "continue", shapes: []shape{choiceOf("stop", "continue")}, zero: `"stop"`, since: 3},
 	{name: "compensations", says: "Compensations that several steps share, by name.", example: "{ release: { task: stock.release, once: true } }", shapes: []shape{ordered(tableOf(placeOf("shared")))}, zero: "{}", since: 3},
-	{name: "steps", says: "The steps: a map is a graph, a list a sequence.", example: "{ check: { run: [./check.sh] } }", shapes: bodySteps},
+	{name: "steps", required: true, says: "The steps: a map is a graph, a list a sequence.", example: "{ check: { run: [./check.sh] } }", shapes: bodySteps},
 	{name: "output", says: "The run's output; left out, that of its last steps. An `end` with an output at the root goes before it.", example: `{ parcels: "${ steps.pack.output }" }`, shapes: sh(value)},
 	{name: "finally", says: "A body that runs once when all else of the run is over, with `run.ending` and `error` in scope.", example: "{ do: { run: [./tell.sh, \"${ run.ending }\"] } }", shapes: []shape{placeOf("body")}, since: 3},
 	{name: "schedule", says: "Reserved.", example: "daily", shapes: sh(anything), since: reserved},
@@ -90,7 +90,7 @@ func longDelay(in *document.Node) bool {
 
 // limitEntries are the keys of `concurrency`, and the first of `rate`.
 var limitEntries = []entry{
-	{name: "key", says: "Tasks whose keys are the same text count together.", example: `"${ input.customer }"`, shapes: sh(textValue)},
+	{name: "key", required: true, says: "Tasks whose keys are the same text count together.", example: `"${ input.customer }"`, shapes: sh(textValue)},
 	{name: "limit", says: "How many tasks of a key.", example: "10", shapes: []shape{wholeFrom(1, 1e6)}, zero: "1"},
 }
 
