@@ -44,6 +44,8 @@ fmt: ## format all Go files
 
 docs: ## write the generated parts of docs/ (tidy fails when they are old)
 	$(GO) run ./internal/tidy/statements
+	@mkdir -p docs/reference
+	$(GO) run ./cmd/millrace/internal/reference docs/reference/cli.md
 
 due: ## name the statements due by STAGE that no test holds
 	$(GO) run ./internal/tidy/statements -due $(STAGE)

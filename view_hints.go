@@ -32,7 +32,7 @@ func hintOf(code string) string {
 		return h
 	}
 	if strings.HasPrefix(code, "exit_") {
-		return "the last lines of its log are in the message; try the command by hand in the workflow's folder"
+		return "the message ends with the last lines of its log; try the command by hand in the workflow's folder, mend it, and run the workflow again"
 	}
 	return ""
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestCommands drives the program as a process: every command, exit status and document.
-// D4 R2 R5 R8 N1 O1 O3
+// D4 R2 R5 R6 R8 N1 O1 O3 O5 A14
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -38,10 +40,28 @@ func TestCommands(t *testing.T) {
 			"status": status,
 			"field":  field,
 			"keys":   keys,
+			"serve":  serve,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
+}
+
+// serve starts a server for the script, at $SERVER: it answers POST /hello with the name that it was given and whether there
+// was an idempotency key, and everything else with 402.
+func serve(ts *testscript.TestScript, _ bool, _ []string) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Name string }
+		if r.URL.Path != "/hello" || r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&in) != nil {
+			w.WriteHeader(http.StatusPaymentRequired)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		keyed := r.Header.Get("Idempotency-Key") != "" && r.Header.Get("Traceparent") != ""
+		_ = json.NewEncoder(w).Encode(map[string]any{"name": in.Name, "keyed": keyed}) // who left hears nothing
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv("SERVER", s.URL)
 }
 
 // status N COMMAND..: runs a command that must exit with status N.

@@ -28,8 +28,8 @@ type Input struct {
 
 // Add adds the flags.
 func (f *Input) Add(c *cobra.Command) {
-	c.Flags().StringArrayVarP(&f.values, "input-value", "i", nil, "an input, NAME=VALUE, converted to the type that the schema names")
-	c.Flags().StringVar(&f.whole, "input", "", "the whole input: JSON, @FILE, or - for standard input")
+	c.Flags().StringArrayVarP(&f.values, "input-value", "i", nil, "an input, `NAME=VALUE`, converted to the type that the schema names")
+	c.Flags().StringVar(&f.whole, "input", "", "the whole input: `JSON`, @FILE, or - for standard input")
 }
 
 // Mistake is what is wrong with an argument.

@@ -19,7 +19,7 @@ type Vars struct {
 
 // Add adds the flag.
 func (v *Vars) Add(c *cobra.Command) {
-	c.Flags().StringArrayVar(&v.values, "var", nil, "a value of the workflow's `vars`, NAME=VALUE; else $MILLRACE_VAR_NAME, else the default")
+	c.Flags().StringArrayVar(&v.values, "var", nil, "a value of the workflow's variables, `NAME=VALUE`; else $MILLRACE_VAR_NAME, else the default")
 }
 
 // Build gives the values that the command line and the environment name for the variables of def, each converted to the type
@@ -119,7 +119,7 @@ type Secrets struct {
 
 // Add adds the flag.
 func (s *Secrets) Add(c *cobra.Command) {
-	c.Flags().StringVar(&s.file, "secrets", "", "a file of secrets, NAME=VALUE lines; else $MILLRACE_SECRET_NAME")
+	c.Flags().StringVar(&s.file, "secrets", "", "a `FILE` of secrets, NAME=VALUE lines; else $MILLRACE_SECRET_NAME")
 }
 
 // Find reads the file, if one was named, and gives what finds a secret: in the file, else in the environment. It is safe for

@@ -85,10 +85,13 @@ func (a *app) root() *cobra.Command {
 		Short: "Durable workflows from files: a run survives crashes, restarts and retries",
 		Long: `Millrace runs workflows that are written in YAML or JSON. Every step that has ended is kept in a
 database; a run that was interrupted, even by kill -9, goes on where it was.`,
-		Example: `  millrace run hello.yaml -i name=Ada     run a workflow to its end, here
+		Example: `  millrace init                           write a first workflow, to try and to change
+  millrace run hello.yaml -i name=Ada     run a workflow to its end, here
   millrace resume                         go on with the newest run
   millrace show @last                     how it stands or how it ended
-  millrace journal 5f3a                   all that happened to the run whose id ends in 5f3a`,
+  millrace logs                           what its steps said
+  millrace journal 5f3a                   all that happened to the run whose id ends in 5f3a
+  millrace worker                         execute what others start with: millrace start FILE`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -102,17 +105,17 @@ database; a run that was interrupted, even by kill -9, goes on where it was.`,
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(flagError)
-	root.CompletionOptions.HiddenDefaultCmd = true
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "print one JSON document instead of text")
 	f.StringVar(&a.db, "db", os.Getenv("MILLRACE_DB"),
-		"the database, sqlite:PATH (default $MILLRACE_DB, else .millrace/millrace.db here or in a folder above)")
-	f.StringVar(&a.tenant, "tenant", orElse(os.Getenv("MILLRACE_TENANT"), "default"), "whose workflows and runs")
+		"the database, `sqlite:PATH` (default $MILLRACE_DB, else .millrace/millrace.db here or in a folder above)")
+	f.StringVar(&a.tenant, "tenant", orElse(os.Getenv("MILLRACE_TENANT"), "default"), "the `NAME` of the tenant whose workflows and runs are meant")
 	root.AddCommand(
 		a.initCommand(), a.runCommand(), a.resumeCommand(), a.startCommand(), a.workerCommand(), a.watchCommand(),
 		a.runsCommand(), a.showCommand(), a.logsCommand(), a.journalCommand(), a.queuesCommand(),
 		a.validateCommand(), a.graphCommand(), a.registerCommand(), a.workflowsCommand(), a.versionCommand(),
 	)
+	a.complete(root)
 	return root
 }
 

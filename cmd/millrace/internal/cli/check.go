@@ -1,16 +1,13 @@
 package cli
 
 import (
-	"context"
 	"errors"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/workflow"
 )
@@ -20,6 +17,8 @@ type checked struct {
 	Workflow string `json:"workflow"`
 	Version  *int   `json:"version"`
 	Steps    int    `json:"steps"`
+	// NotYet is what the workflow uses and this version does not run.
+	NotYet []workflow.Mistake `json:"not_yet"`
 }
 
 func (a *app) validateCommand() *cobra.Command {
@@ -45,15 +44,17 @@ func (a *app) validate(files []string) error {
 	var mistakes []workflow.Mistake
 	var first error
 	for _, file := range files {
-		def, err := readWorkflow(file)
+		defs, err := readWorkflows(file)
 		var m *workflow.Mistakes
 		switch {
 		case errors.As(err, &m):
 			mistakes = append(mistakes, m.List...)
 		case err != nil && first == nil:
 			first = err
-		case err == nil:
-			good = append(good, summary(file, def))
+		default:
+			for _, def := range defs {
+				good = append(good, summary(file, def))
+			}
 		}
 	}
 	if len(mistakes) > 0 {
@@ -69,12 +70,18 @@ func (a *app) validate(files []string) error {
 		if err := writeText(a.out, c.String()+"\n"); err != nil {
 			return err
 		}
+		for _, m := range c.NotYet {
+			a.say("%s", m)
+		}
 	}
 	return first
 }
 
 func summary(file string, def *workflow.Definition) checked {
-	c := checked{File: file, Workflow: def.Name, Steps: len(def.Steps)}
+	c := checked{File: file, Workflow: def.Name, Steps: len(def.Steps), NotYet: def.NotYet()}
+	if c.NotYet == nil {
+		c.NotYet = []workflow.Mistake{}
+	}
 	if def.Version > 0 {
 		c.Version = &def.Version
 	}
@@ -84,62 +91,6 @@ func summary(file string, def *workflow.Definition) checked {
 // String gives one line for people.
 func (c checked) String() string {
 	return c.File + ": ok, workflow " + c.Workflow + ", " + plural(c.Steps, "step")
-}
-
-func (a *app) graphCommand() *cobra.Command {
-	var format string
-	c := &cobra.Command{
-		Use:   "graph FILE|RUN",
-		Short: "Draw a workflow",
-		Long: `Draws the workflow of a file, or the one of a run as it was when the run started: as text, as a Mermaid
-flowchart that web pages and editors show, as a graph for Graphviz (dot), or as a picture (svg).`,
-		Example: `  millrace graph order.yaml
-  millrace graph order.yaml --format mermaid > order.mmd
-  millrace graph @last`,
-		Args: atMost(1, "usage: millrace graph FILE|RUN"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.graph(c.Context(), strings.Join(args, ""), format)
-		},
-	}
-	c.Flags().StringVar(&format, "format", "text", "text, mermaid, dot or svg")
-	return c
-}
-
-func (a *app) graph(ctx context.Context, what, format string) error {
-	draw, ok := map[string]func(*workflow.Definition, workflow.States) string{
-		"text": workflow.DrawText, "mermaid": workflow.DrawMermaid, "dot": workflow.DrawDOT, "svg": workflow.DrawSVG,
-	}[format]
-	if !ok {
-		hint := "write --format text, mermaid, dot or svg"
-		return usage(hint, "there is no format %q", format)
-	}
-	def, err := a.fileOrRun(ctx, what)
-	if err != nil {
-		return err
-	}
-	picture := draw(def, nil)
-	if a.json {
-		return a.print(map[string]any{"workflow": def.Name, "version": def.Version, "format": format, "graph": picture})
-	}
-	return writeText(a.out, strings.TrimRight(picture, "\n")+"\n")
-}
-
-// fileOrRun reads the definition of a file if there is one of this name, else that of a run.
-func (a *app) fileOrRun(ctx context.Context, what string) (*workflow.Definition, error) {
-	if _, err := os.Stat(what); what != "" && (err == nil || looksLikeFile(what)) {
-		return readWorkflow(what)
-	}
-	return withClient(ctx, a, func(c *millrace.Client) (*workflow.Definition, error) {
-		id, err := c.Find(ctx, a.tenant, what)
-		if err != nil {
-			return nil, err
-		}
-		v, err := c.Show(ctx, a.tenant, id, millrace.ShowOptions{Live: true})
-		if err != nil {
-			return nil, err
-		}
-		return c.Definition(ctx, a.tenant, v.Workflow, v.Version)
-	})
 }
 
 func looksLikeFile(s string) bool {

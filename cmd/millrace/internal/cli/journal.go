@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/machine"
 )
 
 const (
@@ -45,7 +46,7 @@ that led to it, in the database's time.
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
 	c.Flags().BoolVar(&full, "full", false, "whole lines, however wide; on a terminal they are cut else")
-	c.Flags().Int64Var(&after, "after", 0, "only entries after this number")
+	c.Flags().Int64Var(&after, "after", 0, "only entries after this number, `N`")
 	return c
 }
 
@@ -136,26 +137,40 @@ func (j *journal) entry(e millrace.JournalEntry) error {
 		}
 		return writeText(j.out, document(e))
 	case j.full:
-		return writeText(j.out, entryLine(e)+"\n")
+		return writeText(j.out, entryLine(e, 1<<20)+"\n")
 	default:
-		return writeText(j.out, screen.Cut(entryLine(e), columns(j.out))+"\n")
+		width := columns(j.out)
+		return writeText(j.out, screen.Cut(entryLine(e, width), width)+"\n")
 	}
 }
 
-// entryLine gives an entry for people: number, time, what, where, which attempt, why, with what.
-func entryLine(e millrace.JournalEntry) string {
+// entryLine gives an entry for people: number, time, what, where, which attempt, why, with what. In few columns the day and
+// the cause give way.
+func entryLine(e millrace.JournalEntry, width int) string {
 	where := e.Path
 	if e.Name != "" {
 		where = strings.TrimSuffix(e.Name+"/"+e.Key, "/")
 	}
-	if e.Attempt > 0 {
+	if e.Attempt > 1 {
 		where += fmt.Sprintf(" (attempt %d)", e.Attempt)
 	}
-	cause := ""
+	payload := compact(e.Payload)
+	if e.Kind == machine.TaskFailed {
+		if failure := millrace.ErrorOf(e.Payload); failure != nil {
+			payload = failure.Error()
+		}
+	}
+	at, cause := e.At.Format("2006-01-02 15:04:05.000Z"), ""
 	if e.Cause > 0 {
 		cause = fmt.Sprintf("<%d", e.Cause)
 	}
-	line := fmt.Sprintf("%5d  %s  %-14s  %-6s %s  %s",
-		e.Seq, e.At.Format("2006-01-02 15:04:05.000Z"), e.Kind, cause, screen.Clean(where), screen.Clean(compact(e.Payload)))
+	cause = fmt.Sprintf("  %-6s", cause)
+	if width < narrow {
+		at, cause = e.At.Format("15:04:05.000Z"), ""
+	}
+	line := fmt.Sprintf("%5d  %s  %-14s%s  %s  %s", e.Seq, at, e.Kind, cause, screen.Clean(where), screen.Clean(payload))
 	return strings.TrimRight(line, " ")
 }
+
+// narrow is below how many columns a line of the journal leaves things out.
+const narrow = 110

@@ -52,7 +52,7 @@ The journal keeps the last 4 KiB of each attempt; longer logs lie in files besid
 			return a.logs(c.Context(), ref, step, f)
 		},
 	}
-	c.Flags().IntVar(&f.attempt, "attempt", 0, "only attempts with this number")
+	c.Flags().IntVar(&f.attempt, "attempt", 0, "only attempts with this number, `N`")
 	c.Flags().BoolVar(&f.failed, "failed", false, "only attempts that failed")
 	c.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on until the run has ended")
 	return c

@@ -208,10 +208,28 @@ func (a *app) sayFailure(v *millrace.View) {
 	for line := range strings.Lines(v.Error.Message) {
 		a.say("  %s", screen.Clean(line))
 	}
-	if v.Error.Hint != "" {
-		a.say("  hint: %s", v.Error.Hint)
+	width := min(columns(a.err), maxProse)
+	for i, line := range screen.Wrap(v.Error.Hint, width-8) {
+		switch {
+		case v.Error.Hint == "":
+		case i == 0:
+			a.say("  hint: %s", line)
+		default:
+			a.say("        %s", line)
+		}
 	}
-	a.say("  more: millrace journal %s", screen.Ending(v.ID))
+	a.say("  more: millrace show %[1]s, millrace logs %[1]s%s", screen.Ending(v.ID), quotedPath(v.Error.Path))
+}
+
+// quotedPath gives a path as a further word of a command line.
+func quotedPath(path string) string {
+	switch {
+	case path == "":
+		return ""
+	case strings.ContainsAny(path, "[]~#&;()*? "):
+		return " '" + path + "'"
+	}
+	return " " + path
 }
 
 // printOutput prints a run's output as JSON, and nothing when there is none.

@@ -47,16 +47,16 @@ func (a *app) runsCommand() *cobra.Command {
 		Args: atMost(0, "usage: millrace runs [--workflow W] [--status S,..] [--key K] [--label L=V] [--since T] [--until T] [--limit N]"),
 		RunE: func(c *cobra.Command, _ []string) error { return a.runs(c.Context(), f) },
 	}
-	c.Flags().StringVar(&f.workflow, "workflow", "", "only runs of this workflow")
-	c.Flags().StringVar(&f.key, "key", "", "only runs with this key")
-	c.Flags().StringSliceVar(&f.status, "status", nil, "only runs of these statuses, such as running or failed,succeeded")
-	f.labels.Add(c, "only runs with this label, NAME=VALUE; several times: with all of them")
-	c.Flags().StringVar(&f.failedAt, "failed-at", "", "only runs that failed at this step")
-	c.Flags().StringVar(&f.code, "code", "", "only runs that failed with this error code")
-	c.Flags().StringVar(&f.since, "since", "", "created at or after a time (RFC 3339) or so long ago (90m, 7d)")
-	c.Flags().StringVar(&f.until, "until", "", "created before a time, or so long ago")
-	c.Flags().IntVar(&f.limit, "limit", 20, "at most so many")
-	c.Flags().StringVar(&f.before, "before", "", "the `next` of the page before")
+	c.Flags().StringVar(&f.workflow, "workflow", "", "only runs of this `WORKFLOW`")
+	c.Flags().StringVar(&f.key, "key", "", "only runs with this `KEY`")
+	c.Flags().StringSliceVar(&f.status, "status", nil, "only runs of these statuses, `STATUS,..`, such as running or failed,succeeded")
+	f.labels.Add(c, "only runs with this label, `NAME=VALUE`; several times: with all of them")
+	c.Flags().StringVar(&f.failedAt, "failed-at", "", "only runs that failed at this `STEP`")
+	c.Flags().StringVar(&f.code, "code", "", "only runs that failed with this error `CODE`")
+	c.Flags().StringVar(&f.since, "since", "", "created at or after a `TIME` (RFC 3339) or so long ago (90m, 7d)")
+	c.Flags().StringVar(&f.until, "until", "", "created before a `TIME`, or so long ago")
+	c.Flags().IntVar(&f.limit, "limit", 20, "at most `N`")
+	c.Flags().StringVar(&f.before, "before", "", "the next page: the `NEXT` that the page before gave")
 	return c
 }
 

@@ -102,10 +102,7 @@ func page(v *millrace.View, items screen.Items, now time.Time, width int, s scre
 		field("waits for", waiting(w, now))
 	}
 	if v.Error != nil {
-		field("error", oneLine(v.Error))
-		if v.Error.Hint != "" {
-			fmt.Fprintf(&b, "%-10s %s\n", "hint", v.Error.Hint)
-		}
+		writeError(&b, v.Error, width)
 	}
 	for _, l := range v.Letters {
 		field("letter", fmt.Sprintf("%d %s %s", l.ID, l.Kind, l.Path))
@@ -137,21 +134,30 @@ func waiting(w millrace.WaitView, now time.Time) string {
 	return text
 }
 
-// oneLine names where, what and how often of an error.
-func oneLine(e *millrace.ErrorView) string {
-	text := e.Code
-	if e.Message != "" {
-		text += ": " + screen.Clean(e.Message)
-	}
+// writeError writes where, what and how often, the message as it came, and what helps.
+func writeError(b *strings.Builder, e *millrace.ErrorView, width int) {
+	head := e.Code
 	if e.Path != "" {
-		at := e.Path
-		if e.Attempt > 1 {
-			at += ", attempt " + itoa(e.Attempt)
-		}
-		text = at + ": " + text
+		head += " at " + e.Path
 	}
-	return text
+	if e.Attempt > 1 {
+		head += ", attempt " + itoa(e.Attempt)
+	}
+	fmt.Fprintf(b, "%-10s %s\n", "error", screen.Clean(head))
+	for line := range strings.Lines(e.Message) {
+		fmt.Fprintf(b, "%-10s %s\n", "", screen.Cut(screen.Plain(strings.TrimRight(line, "\n")), max(width-11, 20)))
+	}
+	name := "hint"
+	for _, line := range screen.Wrap(e.Hint, max(min(width, maxProse)-11, 20)) {
+		if e.Hint != "" {
+			fmt.Fprintf(b, "%-10s %s\n", name, line)
+		}
+		name = ""
+	}
 }
+
+// maxProse is how wide words for people run.
+const maxProse = 120
 
 func compact(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {

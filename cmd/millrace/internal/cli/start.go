@@ -29,9 +29,9 @@ type beginFlags struct {
 func (f *beginFlags) add(c *cobra.Command) {
 	f.input.Add(c)
 	f.vars.Add(c)
-	f.labels.Add(c, "a label of the run, NAME=VALUE, beside those of the workflow")
-	c.Flags().StringVar(&f.key, "key", "", "the run's own identity: the same key never starts the same work twice")
-	c.Flags().StringVar(&f.from, "from", "", "begin with this step, with the input; what leads to it is passed over")
+	f.labels.Add(c, "a label of the run, `NAME=VALUE`, beside those of the workflow")
+	c.Flags().StringVar(&f.key, "key", "", "the run's own identity, `KEY`: the same key never starts the same work twice")
+	c.Flags().StringVar(&f.from, "from", "", "begin with this `STEP`, with the input; what leads to it is passed over")
 }
 
 // request gives what starts a run of def; version 0 is the newest.
@@ -88,11 +88,11 @@ The commands of a registered workflow run in the folder that you are in, unless 
 		RunE: func(c *cobra.Command, args []string) error { return a.startFor(c.Context(), args[0], f) },
 	}
 	f.beginFlags.add(c)
-	c.Flags().StringVar(&f.at, "at", "", "begin at this time (RFC 3339), not before")
+	c.Flags().StringVar(&f.at, "at", "", "begin at this `TIME` (RFC 3339), not before")
 	c.Flags().Var(&f.delay, "delay", "begin so much later")
-	c.Flags().StringVar(&f.queue, "queue", "", "the queue of the steps that name none")
+	c.Flags().StringVar(&f.queue, "queue", "", "the `QUEUE` of the steps that name none")
 	c.Flags().IntVar(&f.priority, "priority", 0, "added to the priority of each step; a point is worth two seconds of waiting")
-	c.Flags().StringVar(&f.home, "home", "", "the name of the workers that serve its commands: see `millrace worker --home`")
+	c.Flags().StringVar(&f.home, "home", "", "the `NAME` of the workers that serve its commands (worker --home)")
 	c.Flags().BoolVar(&f.wait, "wait", false, "watch the run until it has ended, and tell how")
 	c.Flags().Var(&f.timeout, "timeout", "with --wait: leave after so long, with status 124")
 	c.Flags().BoolVar(&f.all, "all-steps", false, "with --wait and --json: all steps, not only the first 200")

@@ -57,9 +57,9 @@ lost, and the status is 0. A second one leaves at once.`,
   millrace worker --home shop`,
 		RunE: func(c *cobra.Command, args []string) error { return a.worker(c.Context(), args, f) },
 	}
-	c.Flags().StringVar(&f.home, "home", "", "serve the commands of runs that were started with this --home")
-	c.Flags().IntVar(&f.slots, "slots", slotsPerCPU*runtime.NumCPU(), "how many steps may run at once")
-	c.Flags().StringArrayVar(&f.queues, "queue", nil, "NAME=N: at most so many steps of a queue at once")
+	c.Flags().StringVar(&f.home, "home", "", "serve the commands of runs that were started with --home `NAME`")
+	c.Flags().IntVar(&f.slots, "slots", slotsPerCPU*runtime.NumCPU(), "how many steps may run at once, `N`")
+	c.Flags().StringArrayVar(&f.queues, "queue", nil, "`NAME=N`: at most so many steps of a queue at once")
 	c.Flags().Var(&f.grace, "grace", "how long what runs may go on when the worker is told to leave, or a step to stop")
 	f.secrets.Add(c)
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "tell faults only, not how steps and runs end")

@@ -7,6 +7,7 @@
 package screen
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,11 +110,12 @@ func (f Frame) rows() []row {
 	items := map[string][]millrace.StepView{}
 	shown := map[string]int{}
 	hidden := map[string]bool{}
+	counted := map[string]bool{} // maps that say themselves how many of their items have succeeded
 	flush := func(depth int) {
 		for len(around) > depth {
 			path := around[len(around)-1]
 			around = around[:len(around)-1]
-			if rest := items[path]; len(rest) > 0 {
+			if rest := items[path]; len(rest) > 0 && !(f.Items == OpenItems && counted[path] && allSucceeded(rest)) {
 				out = append(out, f.more(rest, len(around)+1))
 			}
 		}
@@ -125,6 +127,7 @@ func (f Frame) rows() []row {
 			parent = around[len(around)-1]
 		}
 		around = append(around, s.Path)
+		counted[s.Path] = s.Items != nil
 		name := strings.TrimPrefix(s.Path, parent)
 		switch {
 		case hidden[parent]:
@@ -160,6 +163,10 @@ func (f Frame) more(steps []millrace.StepView, depth int) row {
 	return row{
 		name: strings.Repeat("  ", depth) + f.Style.glyph(moreGlyph), more: true, mark: blank, detail: counts(steps),
 	}
+}
+
+func allSucceeded(steps []millrace.StepView) bool {
+	return !slices.ContainsFunc(steps, func(s millrace.StepView) bool { return s.Status != "succeeded" })
 }
 
 // counts says how many steps stand where: "3 running, 5 ready".

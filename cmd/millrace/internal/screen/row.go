@@ -141,7 +141,7 @@ func skipped(reason string) string {
 	case "failure":
 		return "skipped: something before it failed"
 	case "end":
-		return "skipped: its scope ended first"
+		return "not reached"
 	}
 	return "skipped"
 }

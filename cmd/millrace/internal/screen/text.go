@@ -50,6 +50,27 @@ func Cut(s string, width int) string {
 	return s
 }
 
+// Wrap breaks s between words into lines of at most width columns; a word that is wider stands by itself.
+func Wrap(s string, width int) []string {
+	var out []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		switch {
+		case line == "":
+			line = word
+		case Width(line)+1+Width(word) <= width:
+			line += " " + word
+		default:
+			out = append(out, line)
+			line = word
+		}
+	}
+	if line != "" || out == nil {
+		out = append(out, line)
+	}
+	return out
+}
+
 func pad(s string, width int) string {
 	if n := width - Width(s); n > 0 {
 		return s + strings.Repeat(" ", n)
