@@ -20,7 +20,7 @@ const (
 	maxFree        = 1_000     // steps without a worker in one Apply; the rest goes on by a timer for now
 )
 
-// ErrDamaged: the run's documents and its definition do not fit together. Only this run is affected.
+// ErrDamaged says that the run's documents and its definition do not fit together. Only this run is affected.
 var ErrDamaged = errors.New("the state of the run is damaged")
 
 // NewRun gives a run that has not started: apply RunStarted to it.

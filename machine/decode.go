@@ -97,7 +97,7 @@ func (c *cursor) entries() map[int]Data {
 func (c *cursor) states() (s States) {
 	c.must(`"`)
 	end := strings.IndexByte(c.rest, '"')
-	for i := 0; i < end; i++ {
+	for i := range max(0, end) {
 		c.lost = c.lost || c.rest[i] < '0' || c.rest[i] > 'z' || c.rest[i] == '\\'
 	}
 	if end < 0 || c.lost {

@@ -15,7 +15,7 @@ func (t *turn) failStep(p *place, s *workflow.Step, e *Error) {
 
 // fail is failStep for a failure of which is known whether a `fail` action began it.
 func (t *turn) fail(p *place, s *workflow.Step, e *Error, deliberate bool) {
-	t.name(p, s, e)
+	e = t.name(p, s, e)
 	if !e.Final {
 		caught, bad := t.catch(p, s, e)
 		if caught {

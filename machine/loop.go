@@ -37,8 +37,7 @@ func (t *turn) beginLoop(p *place, s *workflow.Step, a *workflow.Loop) {
 
 // loopFailed fails a loop none of whose passes is open.
 func (t *turn) loopFailed(p *place, s *workflow.Step, e *Error) {
-	t.name(p, s, e)
-	t.stopBox(p, s, &Closing{Reason: ByFailure, Err: e})
+	t.stopBox(p, s, &Closing{Reason: ByFailure, Err: t.name(p, s, e)})
 }
 
 // passView is what the conditions of a loop see about pass number n.

@@ -281,8 +281,9 @@ func (p plan) edge(from, to int, out []fate) string {
 		return "dead"
 	case StepMissing:
 		return gone()
+	default:
+		return "dead"
 	}
-	return "dead"
 }
 
 // F1, F2, F3, F4, F5, F10, F12: joins and dead paths of any graph end as the oracle says, in whatever order workers answer;

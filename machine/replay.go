@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/millrace-go/millrace/workflow"
 )
@@ -47,9 +48,7 @@ func ApplyLoading(def *workflow.Definition, run *Run, ev Event, load func(Ref) (
 	document func(path string) []byte,
 ) (*Run, []Effect, error) {
 	loaded := map[Ref]json.RawMessage{}
-	for r, raw := range ev.Loaded {
-		loaded[r] = raw
-	}
+	maps.Copy(loaded, ev.Loaded)
 	ev.Loaded = loaded
 	for {
 		next, effects, err := Apply(def, run, ev)

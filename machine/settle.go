@@ -77,6 +77,7 @@ func (t *turn) propagate(p *place, s *workflow.Step, out Data) {
 			tally.NotChosen++
 		case edgeMissing:
 			tally.Missing++
+		case edgeOpen: // it leaves a step that is settled
 		}
 		if len(target.In) > 1 {
 			set(&sc.Joins, e.To, tally)

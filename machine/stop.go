@@ -127,6 +127,7 @@ func (t *turn) stopItems(p *place, s *workflow.Step, a *workflow.Map, ap string)
 			t.emit(StopTask{Path: p.indexed(s, ap, a.Body, i).path})
 		case StepOpen:
 			t.stopScope(p.indexed(s, ap, a.Body, i), &Closing{Reason: FromOuter})
+		default:
 		}
 	}
 }

@@ -16,10 +16,13 @@ import (
 func TestDataSurvivesWriteAndRead(t *testing.T) {
 	t.Parallel()
 	for _, d := range []Data{
-		{}, entryData(7), valueData("a:b", 3), literal(json.RawMessage(`{"a":1}`)),
-		{Kind: ListOf}, {Kind: ListOf, List: []Data{entryData(1), {}}},
+		{},
+		entryData(7), valueData("a:b", 3), literal(json.RawMessage(`{"a":1}`)),
+		{Kind: ListOf},
+		{Kind: ListOf, List: []Data{entryData(1), {}}},
 		{Kind: ObjectOf, Keys: []string{"a"}, List: []Data{entryData(2)}},
-		{Kind: OutputsOf, Map: "m~2", N: 5}, {Kind: FailedOf, Map: "m", N: 300},
+		{Kind: OutputsOf, Map: "m~2", N: 5},
+		{Kind: FailedOf, Map: "m", N: 300},
 	} {
 		b, err := json.Marshal(d)
 		if err != nil {

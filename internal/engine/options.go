@@ -79,7 +79,7 @@ func (c *checking) vars() map[string]json.RawMessage {
 		delete(given, v.Name)
 		switch {
 		case !ok && v.Default == nil:
-			c.say("the variable %s has no value: give one with --var %s=VALUE or MILLRACE_VAR_%s", v.Name, v.Name, v.Name)
+			c.say("the variable %s has no value: give one with --var %s=VALUE or MILLRACE_VAR_%s", v.Name, v.Name, shouted(v.Name))
 			continue
 		case !ok:
 			value = v.Default

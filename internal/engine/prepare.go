@@ -85,12 +85,8 @@ func (a *Attempt) evaluate(m *memory) (*Outcome, error) {
 	} else if o := a.input(env); o != nil {
 		return o, nil
 	}
-	if names := a.Step.Uses.Secrets; len(names) > 0 {
-		values, bad := a.engine.secrets.values(names)
-		if bad != nil {
-			return &Outcome{Err: bad}, nil
-		}
-		env["secrets"] = values
+	if o := a.reveal(env); o != nil {
+		return o, nil
 	}
 	if o := a.request(env); o != nil {
 		return o, nil

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/millrace-go/millrace/expr"
@@ -47,24 +48,34 @@ func (s *secrets) learn(def *workflow.Definition) {
 	}
 }
 
-// values gives the secrets of these names. The error says which this process does not know.
-func (s *secrets) values(names []string) (expr.Env, *machine.Error) {
-	out := make(expr.Env, len(names))
+// reveal adds the secrets that the step names to what its programs see. An outcome says which this process does not know.
+func (a *Attempt) reveal(env expr.Env) *Outcome {
+	names := a.Step.Uses.Secrets
+	if len(names) == 0 {
+		return nil
+	}
+	s := &a.engine.secrets
+	values := make(expr.Env, len(names))
 	for _, name := range names {
 		var value string
-		ok := false
+		known := false
 		if s.find != nil {
-			value, ok = s.find(name)
+			value, known = s.find(name)
 		}
-		if !ok {
-			return nil, &machine.Error{Code: machine.CodeExpression, Permanent: true, Message: fmt.Sprintf(
-				"the secret %s is not known to this process: set MILLRACE_SECRET_%s, or write it into the file of secrets", name, name)}
+		if !known {
+			return &Outcome{Err: &machine.Error{Code: machine.CodeExpression, Permanent: true, Message: fmt.Sprintf(
+				"the secret %s is not known to this process: set MILLRACE_SECRET_%s, or write it into the file of secrets",
+				name, shouted(name))}}
 		}
 		s.masker.Add(value)
-		out[name] = value
+		values[name] = value
 	}
-	return out, nil
+	env["secrets"] = values
+	return nil
 }
+
+// shouted writes a name as the environment has it.
+func shouted(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }
 
 // Mask gives text with every secret that this process has resolved replaced, in all forms. It is for what is shown and never
 // stored; what is stored was masked before.
