@@ -113,7 +113,7 @@ database; a run that was interrupted, even by kill -9, goes on where it was.`,
 	root.AddCommand(
 		a.initCommand(), a.runCommand(), a.resumeCommand(), a.startCommand(), a.workerCommand(), a.watchCommand(),
 		a.runsCommand(), a.showCommand(), a.logsCommand(), a.journalCommand(), a.queuesCommand(),
-		a.validateCommand(), a.graphCommand(), a.registerCommand(), a.workflowsCommand(), a.versionCommand(),
+		a.validateCommand(), a.graphCommand(), a.registerCommand(), a.workflowsCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	a.complete(root)
 	return root

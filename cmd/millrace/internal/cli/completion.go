@@ -30,7 +30,7 @@ func (a *app) complete(root *cobra.Command) {
 			c.ValidArgsFunction = a.offerRuns
 		case "start":
 			c.ValidArgsFunction = a.offerWorkflows
-		case "runs", "queues", "workflows", "version":
+		case "runs", "queues", "workflows", "schema", "version":
 			c.ValidArgsFunction = cobra.NoFileCompletions
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-go/millrace/cmd/millrace/internal/starter"
+	"github.com/millrace-go/millrace/workflow"
 )
 
 func (a *app) initCommand() *cobra.Command {
@@ -29,7 +30,7 @@ files; then names two commands to try. Files that exist are never overwritten.`,
 }
 
 func (a *app) init(dir string) error {
-	names, err := starter.Write(dir, editorSchema())
+	names, err := starter.Write(dir, workflow.Schema())
 	if e, ok := errors.AsType[*starter.ExistsError](err); ok {
 		return &failure{
 			status: statusRefused, code: "exists", message: e.Error(), hint: "name another folder: millrace init DIR",
