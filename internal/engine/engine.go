@@ -104,7 +104,7 @@ func New(st store.Store, c Config) (*Engine, error) {
 	e.steady = e.clock.Now()
 	e.polled = e.steady
 	if e.cfg.Launcher == nil {
-		e.cfg.Launcher = &goroutines{}
+		e.cfg.Launcher = newGoroutines()
 	}
 	return e, nil
 }
