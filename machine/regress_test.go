@@ -111,3 +111,25 @@ steps:
 		})
 	}
 }
+
+func TestCancelRestStopsWhatItsOwnJoinSupersedes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]string{
+		"of a need":       "c: { after: a, need: 1, cancel_rest: true, parallel: { x: { do: { task: h } } } }",
+		"of another join": "c: { after: [a, e], join: any, cancel_rest: true, task: h }",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := runs(t, `workflow: t
+steps:
+  b: { task: h }
+  e: { task: h }
+  d: { after: [b, e], join: any, task: h }
+  a: { task: h }
+  `+c+"\n", succeeds("e"), succeeds("a"))
+			if w.tasks["b"] == nil || w.tasks["b"].stop {
+				t.Errorf("b was stopped; live are %v", sortedTasks(w))
+			}
+		})
+	}
+}

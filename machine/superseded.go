@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/millrace-go/millrace/workflow"
 )
@@ -44,22 +45,44 @@ func superseded(sc *Scope, body *workflow.Body, i int) bool {
 	return inside(i)
 }
 
-// cancelSuperseded stops exactly the superseded steps of a scope, for a join with cancel_rest that has just started.
-func (t *turn) cancelSuperseded(p *place) {
+// cancelSuperseded stops exactly the steps that a join with cancel_rest, which has just started, superseded: not those that
+// only lead to another join.
+func (t *turn) cancelSuperseded(p *place, join *workflow.Step) {
 	sc := t.scope(p)
+	enters := entering(sc, p.body, join.Index)
+	var rest []*workflow.Step
 	for i, s := range p.body.Steps {
-		if !sc.States[i].unsettled() || !superseded(sc, p.body, i) {
-			continue
+		if sc.States[i].unsettled() && superseded(sc, p.body, i) && enters(i) {
+			rest = append(rest, s)
 		}
-		if sc.States[i] == StepPending {
+	}
+	for _, s := range rest {
+		if sc.States[s.Index] == StepPending {
 			t.mark(p, s, StepEnd)
-			delete(sc.Joins, i)
+			delete(sc.Joins, s.Index)
 			t.propagate(p, s, Data{})
 			continue
 		}
 		t.stopStep(p, s)
 	}
 	t.checkDone(p)
+}
+
+// entering gives a function that says whether a way on from a step, through steps that are not reached yet, enters a join.
+func entering(sc *Scope, body *workflow.Body, join int) func(i int) bool {
+	known := map[int]bool{join: true}
+	var enters func(i int) bool
+	enters = func(i int) bool {
+		in, ok := known[i]
+		if !ok {
+			in = slices.ContainsFunc(body.Steps[i].Out, func(e workflow.Edge) bool {
+				return e.Kind != workflow.Caught && (e.To == join || sc.States[e.To] == StepPending && enters(e.To))
+			})
+			known[i] = in
+		}
+		return in
+	}
+	return enters
 }
 
 func shortMessage(need, got int) string {
