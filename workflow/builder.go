@@ -454,11 +454,14 @@ func (s *StepDraft) Stdout(how Stdout) *StepDraft {
 	return s.set("stdout", document.NewText(string(how)))
 }
 
-// Codes sets the error codes of a command by exit status.
+// Codes sets the error codes of a command by exit status, or of a request by the response's.
 func (s *StepDraft) Codes(codes map[int]string) *StepDraft {
 	n := document.NewObject()
 	for _, status := range slices.Sorted(maps.Keys(codes)) {
 		n.Set(strconv.Itoa(status), document.NewText(codes[status]))
+	}
+	if s.node.Get("http") != nil {
+		return s.inside("codes", n)
 	}
 	return s.set("codes", n)
 }

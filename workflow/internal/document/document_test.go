@@ -144,3 +144,28 @@ func TestMistakesAreOneLineEach(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// D4: a fault inside { } or [ ] is told where it is, and not where the steps begin.
+func TestFaultsInsideBracketsAreFound(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, want string }{
+		"a question mark": {"a: 1\nb:\n  - { c: d }\n  - { when: prev?.x, e: f }\n", "4:17: this is not valid YAML: inside { } and [ ] a text with a question mark must be in quotes"},
+		"on a later line": {"a: 1\nb: {\n  c: \"x ? y\",\n  d: é ? 1 : 2 }\ne: 1\n", "4:8: this is not valid YAML: inside { } and [ ] a text with a question mark must be in quotes"},
+		"a comment":       {"a: 1\nb: { c: len(x, # > 1) }\nd: 1\n", "2:16: this is not valid YAML: a # behind a space begins a comment"},
+		"never closed":    {"a: |\n  { b\n\n  [ c\nd: {x: 1, y: 2}\ne: [ f\n", "6:4: this is not valid YAML: this { or [ is never closed"},
+		"two texts":       {"- [a, \"b\" c]\n", "1:3: this is not valid YAML: what stands in these { } or [ ] cannot be read"},
+		"nothing inside":  {"a: b: c\n", "1:1: this is not valid YAML: mapping values are not allowed in this context"},
+		"an anchor":       {"a: [*x]\nb: { c: *x }\n: : :\n", "1:1: this is not valid YAML: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &document.Ledger{File: "x.yaml"}
+			if l.Read([]byte(c.text)) != nil && l.Count() == 0 {
+				t.Fatal("it was read")
+			}
+			if got := l.Err().Error(); !strings.HasPrefix(got, "x.yaml:"+c.want) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}

@@ -107,6 +107,10 @@ func (l *Ledger) yamlError(err error) {
 			line = max(at, 1)
 		}
 	}
+	if fault := findFlowFault(l.lines); fault != nil {
+		l.place(&Node{}, fault.line, fault.column, fault.remedy, "this is not valid YAML: %s", fault.reason)
+		return
+	}
 	remedy := "mend the YAML: look at the indentation and the quotes of this line and the one before"
 	switch {
 	case line <= len(l.lines) && strings.HasPrefix(strings.TrimLeft(l.lines[line-1], " "), "\t"):
