@@ -19,7 +19,7 @@ import (
 
 // canValidate is the stage whose format the binary reads: the workflows of the gallery that are written in the format of a
 // later one are left out of the tests until it is raised.
-const canValidate = 1
+const canValidate = 2
 
 // gallery lists the workflows of the gallery, each with the stage from which on it can be validated and drawn, and the stage
 // from which on it runs.
@@ -80,7 +80,7 @@ func TestEveryWorkflowOfTheGalleryIsValidAndCanBeDrawn(t *testing.T) {
 		t.Run(w.file, func(t *testing.T) {
 			t.Parallel()
 			file := "gallery/" + w.file
-			for _, args := range [][]string{{"validate", file}, {"graph", file}, {"graph", file, "--format", "mermaid"}} {
+			for _, args := range [][]string{{"validate", file}, {"graph", file}, {"graph", file, "--format", "mermaid"}, {"graph", file, "--format", "dot"}, {"graph", file, "--format", "svg"}} {
 				out, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput()
 				if err != nil || len(bytes.TrimSpace(out)) == 0 {
 					t.Errorf("millrace %s: %v\n%s", strings.Join(args, " "), err, out)
