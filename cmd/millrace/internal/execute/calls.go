@@ -42,7 +42,7 @@ func (c *Calls) Execute(ctx context.Context, a *engine.Attempt) engine.Outcome {
 	o.Interrupted = r.Stopped
 	o.Err = &machine.Error{
 		Code: r.Failure.Code, Message: r.Failure.Message, Data: r.Failure.Data,
-		Passing: r.Failure.Passing, Permanent: r.Failure.Permanent,
+		Passing: r.Failure.Passing, Permanent: r.Failure.Permanent, Final: r.Failure.Final,
 	}
 	if after := r.Failure.RetryAfter; after != nil {
 		ms := after.Milliseconds()
