@@ -95,7 +95,7 @@ type taking struct {
 const (
 	// A range of the due index, oldest first. What is changed leaves the index, so that the next call goes on behind it.
 	ripenSQL = `update tasks set state = 0, due = 0 where (run, path) in
-		(select run, path from tasks indexed by tasks_due where state = 1 and due <= ? order by due limit ?)`
+		(select run, path from tasks indexed by tasks_due where state = 1 and due <= ? order by due limit 0 + ?)`
 	// The tasks of one run, in the primary key.
 	ripenRunSQL = "update tasks set state = 0, due = 0 where run = ? and state = 1 and due <= ?"
 
@@ -112,14 +112,14 @@ const (
 	leaseSQL = takenSQL + "= (?5, ?6)"
 	// The first rows of the range that candidatesSQL walks, gathered before the first is changed.
 	leaseFirstSQL = takenSQL + `in (select run, path from tasks indexed by tasks_ready
-		where lane = ?5 and state = 0 order by rank, run, path limit ?6)`
+		where lane = ?5 and state = 0 order by rank, run, path limit 0 + ?6)`
 )
 
 var (
 	// One range of the ready index, in its order: no sort. The write lock keeps everybody else out, so that nothing is held
 	// by others and nothing is skipped.
 	candidatesSQL = fmt.Sprintf(candidateSQL, "indexed by tasks_ready") +
-		"where t.lane = ? and t.state = 0 order by t.rank, t.run, t.path limit ?"
+		"where t.lane = ? and t.state = 0 order by t.rank, t.run, t.path limit 0 + ?"
 	// The tasks of one run, few beside those of its lanes: sorted.
 	candidatesOfRunSQL = fmt.Sprintf(candidateSQL, "") +
 		"where t.run = ? and t.state = 0 and r.tenant = ? order by t.rank, t.path"

@@ -10,7 +10,8 @@ import (
 	"github.com/millrace-go/millrace/machine"
 )
 
-// conn is one connection. Its statements are prepared once and kept by their text.
+// conn is one connection. Its statements are prepared once and kept by their text. A limit is written as a sum: SQLite looks
+// at a bare parameter there when it plans, and so prepares the statement anew each time one is bound.
 type conn struct {
 	db *sqlite.Conn
 	// written counts rows changed since the log was last found empty; the checkpointer reads it. Writer only.

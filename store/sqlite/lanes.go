@@ -101,7 +101,7 @@ func (l *laneCache) named(c *conn, name store.Lane) (store.Lane, error) {
 func (s *Store) Lanes(ctx context.Context, after int64, limit int) ([]store.Lane, error) {
 	var out []store.Lane
 	err := s.read(ctx, "lanes", func(c *conn) error {
-		return c.each("select "+laneColumns+" from lanes where id > ? order by id limit ?", func(r *row) error {
+		return c.each("select "+laneColumns+" from lanes where id > ? order by id limit 0 + ?", func(r *row) error {
 			out = append(out, laneAt(r, 0))
 			return nil
 		}, after, max(limit, 0))

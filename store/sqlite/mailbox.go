@@ -72,7 +72,7 @@ func (c *conn) tell(m *store.Message, now machine.Time) (why, err error) {
 func (s *Store) Inbox(ctx context.Context, limit int) (out []store.Message, err error) {
 	err = s.read(ctx, "inbox", func(c *conn) error {
 		return c.each(`select seq, tenant, run, id, kind, at, path, name, key, attempt, cause, payload, facts from inbox
-			order by seq limit ?`, func(r *row) error {
+			order by seq limit 0 + ?`, func(r *row) error {
 			out = append(out, store.Message{
 				Seq: r.ColumnInt64(0), Tenant: r.ColumnText(1), RunID: idAt(r, 2).String(), ID: r.ColumnText(3),
 				Event: machine.Event{
@@ -89,7 +89,7 @@ func (s *Store) Inbox(ctx context.Context, limit int) (out []store.Message, err 
 
 const (
 	// A range of the due index of timers, earliest first: no sort.
-	dueSQL  = "select run, key, tenant, due, cause from timers where due <= ? order by due, run, key limit ?"
+	dueSQL  = "select run, key, tenant, due, cause from timers where due <= ? order by due, run, key limit 0 + ?"
 	nextSQL = "select due from timers where due > ? order by due limit 1"
 )
 

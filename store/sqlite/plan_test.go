@@ -72,6 +72,9 @@ func TestHotStatementsWalkTheirIndex(t *testing.T) {
 		{"end of documents", endSQL[2], "PRIMARY KEY (run=?)"},
 	} {
 		t.Run(statement.name, func(t *testing.T) {
+			if strings.Contains(statement.query, "limit ?") {
+				t.Error("a bare parameter as the limit has SQLite prepare the statement anew each time it is bound")
+			}
 			plan, opcodes := planOf(t, s, statement.query)
 			if !strings.Contains(plan, statement.walks) {
 				t.Errorf("the plan does not walk %s:\n%s", statement.walks, plan)

@@ -48,10 +48,10 @@ const (
 	liveFrom = "select " + liveColumns + " from tasks as t join lanes as l on l.id = t.lane "
 	// A range of the lease index, oldest first: no sort.
 	lapsedSQL = "select " + liveColumns + ` from tasks as t indexed by tasks_leased join lanes as l on l.id = t.lane
-		where t.state = 2 and t.lease_until < ? order by t.lease_until, t.run, t.path limit ?`
+		where t.state = 2 and t.lease_until < ? order by t.lease_until, t.run, t.path limit 0 + ?`
 	// All of the lease index, asked only when an owner has died: as many rows as there are held tasks.
 	heldBySQL = "select " + liveColumns + ` from tasks as t indexed by tasks_leased join lanes as l on l.id = t.lane
-		where t.state = 2 and t.owner in (select value from json_each(?)) order by t.lease_until, t.run, t.path limit ?`
+		where t.state = 2 and t.owner in (select value from json_each(?)) order by t.lease_until, t.run, t.path limit 0 + ?`
 )
 
 // Expired is [store.Worker.Expired]. Owners are proved dead by their locks.

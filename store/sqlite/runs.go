@@ -80,7 +80,7 @@ func runsQuery(f *store.Filter) (string, []any) {
 	}
 	args = append(args, cmp.Or(f.Limit, defaultRows))
 	return "select " + headerColumns + ", id, error, options from runs where " + strings.Join(where, " and ") +
-		" order by id desc limit ?", args
+		" order by id desc limit 0 + ?", args
 }
 
 func texts(statuses []machine.Status) []any {

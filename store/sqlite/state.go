@@ -121,7 +121,7 @@ func (s *Store) Journal(
 ) (out []store.Entry, err error) {
 	err = s.readRun(ctx, "journal", tenant, runID, func(c *conn, run id) error {
 		return c.each(`select seq, at, kind, path, name, key, attempt, cause, payload, facts from journal
-			where run = ? and seq > ? order by seq limit ?`, func(r *row) error {
+			where run = ? and seq > ? order by seq limit 0 + ?`, func(r *row) error {
 			out = append(out, store.Entry{
 				Seq: r.ColumnInt64(0), At: timeAt(r, 1), Kind: machine.EventKind(r.ColumnText(2)), Path: r.ColumnText(3),
 				Name: r.ColumnText(4), Key: r.ColumnText(5), Attempt: r.ColumnInt(6), Cause: r.ColumnInt64(7),
@@ -146,7 +146,7 @@ func (s *Store) Letters(ctx context.Context, tenant, runID string, limit int) (o
 	args = append(args, cmp.Or(limit, defaultRows))
 	err = s.read(ctx, "letters", func(c *conn) error {
 		return c.each("select id, tenant, run, kind, path, error, created_at from dead_letters "+query+
-			" order by id desc limit ?", func(r *row) error {
+			" order by id desc limit 0 + ?", func(r *row) error {
 			failure, err := failureAt(r, 5)
 			out = append(out, store.Letter{
 				ID: r.ColumnInt64(0), Tenant: r.ColumnText(1), RunID: idAt(r, 2).String(), Kind: machine.LetterKind(r.ColumnText(3)),
