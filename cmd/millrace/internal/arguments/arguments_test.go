@@ -26,8 +26,11 @@ func TestVarsComeFromTheCommandLineElseTheEnvironment(t *testing.T) {
 	t.Parallel()
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	def := &workflow.Definition{Vars: []workflow.Var{
-		{Name: "url", Default: raw(`"http://a.test"`)}, {Name: "limit", Default: raw("3")}, {Name: "dry-run", Default: raw("false")},
-		{Name: "required"}, {Name: "list", Default: raw("[]")},
+		{Name: "url", Default: raw(`"http://a.test"`)},
+		{Name: "limit", Default: raw("3")},
+		{Name: "dry-run", Default: raw("false")},
+		{Name: "required"},
+		{Name: "list", Default: raw("[]")},
 	}}
 	lookup := environment(map[string]string{
 		"MILLRACE_VAR_URL": "http://b.test", "MILLRACE_VAR_DRY_RUN": "true", "MILLRACE_VAR_limit": "5", "MILLRACE_VAR_OTHER": "x",

@@ -76,7 +76,7 @@ func (a *app) logs(ctx context.Context, ref, step string, f logsFlags) error {
 		app: a, flags: f, step: step, id: id, client: client, folder: folder,
 		follower: client.Follow(a.tenant, id), room: voices.New(folder, id),
 	}
-	if err := l.print(ctx); err != nil {
+	if err := l.tell(ctx); err != nil {
 		return err
 	}
 	return l.conclude()
@@ -110,7 +110,7 @@ type attemptText struct {
 	Whole   bool       `json:"whole"` // false: only the end of it was kept
 }
 
-func (l *logs) print(ctx context.Context) error {
+func (l *logs) tell(ctx context.Context) error {
 	for {
 		v, err := l.view(ctx)
 		if err != nil {
@@ -310,7 +310,7 @@ func (l *logs) conclude() error {
 		if l.attempts == nil {
 			l.attempts = []attemptText{}
 		}
-		return l.app.print(map[string]any{"run": l.id, "attempts": l.attempts})
+		return l.print(map[string]any{"run": l.id, "attempts": l.attempts})
 	case l.printed > 0 || l.json:
 		return nil
 	case l.silent > 0:

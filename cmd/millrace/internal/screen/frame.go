@@ -81,10 +81,8 @@ func (f Frame) header() string {
 		}
 		took = Span(end.Sub(*v.StartedAt))
 	}
-	for _, w := range v.Waiting {
-		if w.Path == "" && w.Until != nil {
-			took = "begins " + f.countdown(w.Until, "")
-		}
+	if due := begins(v); due != nil {
+		took = "begins " + f.countdown(due, "")
 	}
 	m := statusMark(string(v.Status))
 	parts := []string{v.Workflow + " v" + strconv.Itoa(v.Version), "run " + Ending(v.ID), string(v.Status), took}
@@ -94,6 +92,16 @@ func (f Frame) header() string {
 	dot := " " + f.Style.glyph(dotGlyph) + " "
 	text := Cut(Clean(strings.Trim(strings.Join(parts, dot), dot)), f.Width-2)
 	return f.Style.paint(m.color, f.Style.mark(m, f.Now)) + " " + f.Style.paint(bold, text)
+}
+
+// begins is when a run that was started for later begins, nil for any other.
+func begins(v *millrace.View) *time.Time {
+	for _, w := range v.Waiting {
+		if w.Path == "" {
+			return w.Until
+		}
+	}
+	return nil
 }
 
 func (f Frame) footer() []string {

@@ -93,10 +93,8 @@ func happened(s millrace.StepView, now time.Time) time.Time {
 
 func headline(v *millrace.View) string {
 	text := "run " + Ending(v.ID) + " of " + v.Workflow + " v" + strconv.Itoa(v.Version) + ": " + string(v.Status)
-	for _, w := range v.Waiting {
-		if w.Path == "" && w.Until != nil {
-			text += " until " + w.Until.UTC().Format(time.RFC3339)
-		}
+	if due := begins(v); due != nil {
+		text += " until " + due.UTC().Format(time.RFC3339)
 	}
 	if v.StartedAt != nil && v.FinishedAt != nil {
 		text += " after " + Span(v.FinishedAt.Sub(*v.StartedAt))

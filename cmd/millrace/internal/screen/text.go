@@ -54,7 +54,7 @@ func Cut(s string, width int) string {
 func Wrap(s string, width int) []string {
 	var out []string
 	line := ""
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		switch {
 		case line == "":
 			line = word
