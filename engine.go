@@ -116,7 +116,7 @@ func (e *Engine) Register(ctx context.Context, def *workflow.Definition) (versio
 type StartRequest struct {
 	Workflow string
 	Version  int    // 0: the newest
-	Key      string // the caller's identity for the run: the same key and input give the first run, another input ErrConflict
+	Key      string // the caller's identity for the run: the same key and input give the first run whatever else is asked, another input ErrConflict
 	Input    any    // what json.Marshal takes; a json.RawMessage goes as it is
 	Home     string // of the workflow's file, for commands that only its folder can execute
 

@@ -52,7 +52,14 @@ func eachUse(s *workflow.Step, up int, f func(uses *workflow.Uses, up int)) {
 	for i := range s.Catch {
 		f(&s.Catch[i].WhenUses, up)
 	}
+	if c := s.Compensate; c != nil && c.Name == "" { // a shared one names no steps
+		eachUse(c.Step, up+1, f)
+	}
 	switch a := s.Action.(type) {
+	case *workflow.Approve:
+		if a.Notify != nil {
+			eachUse(a.Notify, up+1, f)
+		}
 	case *workflow.Switch:
 		for i := range a.Cases {
 			f(&a.Cases[i].WhenUses, up)
