@@ -56,8 +56,10 @@ func (w *settling) begin(m *starting, careful bool) (store.Started, error) {
 	fail := func(err error) (store.Started, error) {
 		return store.Started{Err: fmt.Errorf("start of run %s: %w", h.ID, err)}, nil
 	}
-	if first, err := w.earlier(m, h); first != nil || err != nil {
-		return deref(first), err
+	if careful || h.Key != "" { // an id alone is new, or else the insert finds out and the bet is lost
+		if first, err := w.earlier(m, h); first != nil || err != nil {
+			return deref(first), err
+		}
 	}
 	switch {
 	case m.unknown:
