@@ -6,6 +6,7 @@ SEEDS     ?= 500
 STAGE     ?= 1
 COVER_MIN ?= 95
 PKGS      ?= ./...
+BENCH     ?=
 
 # The race detector needs a C compiler; Millrace itself does not.
 RACE = $$(command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
@@ -44,15 +45,15 @@ fmt: ## format all Go files
 
 docs: ## write the generated parts of docs/ (tidy fails when they are old)
 	$(GO) run ./internal/tidy/statements
+	$(GO) test -count=1 ./workflow -run TestTheSchemaAndTheReferenceAreNotOld -update
 	@mkdir -p docs/reference
 	$(GO) run ./cmd/millrace/internal/reference docs/reference/cli.md
 
 due: ## name the statements due by STAGE that no test holds
 	$(GO) run ./internal/tidy/statements -due $(STAGE)
 
-bench: ## benchmarks, and the ceiling that they are measured against
-	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
-	$(GO) run ./bench/ceiling
+bench: ## the workloads of docs/performance.md with the ceiling beside them, verified
+	$(GO) run ./bench/workloads $(BENCH)
 
 fuzz: ## each fuzz target for FUZZTIME
 	GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh
