@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -56,9 +57,6 @@ func Actions() []string {
 	return all
 }
 
-// IsWorker says whether an action is done by a worker.
-func IsWorker(action string) bool { return slices.Contains(workers, action) }
-
 // Takes says whether a step with this action may have the key, and if not what to do instead.
 func Takes(action, key string) (ok bool, instead string) {
 	e := formatIndex["step"][key]
@@ -83,7 +81,7 @@ func (c *checker) check(n *document.Node, of string) {
 		switch {
 		case of == "workflow" && strings.HasPrefix(key.Text, "x-"):
 		case e == nil:
-			c.Add(key, unknownRemedy(key.Text, n.Items[i], of), "`%s` is not a key of a %s", document.Clip(key.Text), placeName(of))
+			c.Add(key, unknownRemedy(key.Text, n.Items[i], of), "`%s` is not a key of %s", document.Clip(key.Text), placeName(of))
 			n.Broken = true
 		case !c.fits(n.Items[i], e.shapes, "`"+key.Text+"`"):
 			n.Broken = true
@@ -97,32 +95,15 @@ func (c *checker) check(n *document.Node, of string) {
 	n.Keys, n.Items = kept.Keys, kept.Items
 }
 
-// placeName names a place in messages.
-func placeName(of string) string {
-	switch of {
-	case "case":
-		return "switch case"
-	case "catch":
-		return "catch entry"
-	case "body":
-		return "branch"
-	case "var":
-		return "variable"
-	case "http":
-		return "http request"
-	case "awaited":
-		return "awaited event"
-	case "to":
-		return "recipient"
-	case "call":
-		return "child workflow"
-	case "shared":
-		return "compensation"
-	case "notify":
-		return "notification"
-	}
-	return of
+// placeNames are the names of places in messages, where they are not those of the tables.
+var placeNames = map[string]string{
+	"case": "a switch case", "catch": "a catch entry", "body": "a branch", "var": "a variable", "http": "an HTTP request", "await": "an await",
+	"awaited": "an awaited event", "emit": "an emit", "to": "a recipient", "approve": "an approve", "call": "a child workflow", "shared": "a compensation",
+	"notify": "a notification", "end": "an end", "defaults": "the defaults", "concurrency": "a concurrency limit", "rate": "a rate limit",
 }
+
+// placeName names a place in messages.
+func placeName(of string) string { return cmp.Or(placeNames[of], "a "+of) }
 
 // unknownRemedy says what to write instead of a key that the table does not know.
 func unknownRemedy(key string, value *document.Node, of string) string {

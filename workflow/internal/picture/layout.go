@@ -127,7 +127,7 @@ func (l *block) rank(edges []Edge) {
 		moved := false
 		for i, e := range edges {
 			from, to := l.ends(e, back[i])
-			if to.layer <= from.layer {
+			if from != to && to.layer <= from.layer {
 				to.layer, moved = from.layer+1, true
 			}
 		}
@@ -146,6 +146,9 @@ func (l *block) rank(edges []Edge) {
 		}
 		r.cells = append(r.cells, to)
 		for k := range r.cells[1:] {
+			if from == to {
+				break
+			}
 			r.cells[k].down = append(r.cells[k].down, r.cells[k+1])
 			r.cells[k+1].up = append(r.cells[k+1].up, r.cells[k])
 		}

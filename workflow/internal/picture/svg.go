@@ -73,17 +73,23 @@ func (s *svg) block(l *block, x, y float64) {
 // route draws an edge as a curve that leaves and enters its boxes upright.
 func (s *svg) route(r *route, x, y float64) {
 	var path strings.Builder
-	for i, c := range r.cells {
+	cells := r.cells
+	if c := cells[0]; c == cells[1] { // to itself: a bow at its right side
+		right, middle := x+c.x+c.w, y+c.y+c.h/2
+		fmt.Fprintf(&path, "M%.1f,%.1f C%.1f,%.1f %.1f,%.1f %.1f,%.1f", right, middle-6, right+20, middle-16, right+20, middle+16, right, middle+6)
+		cells = nil
+	}
+	for i, c := range cells {
 		cx, top, bottom := x+c.middle(), y+c.y, y+c.y+c.h
 		if i == 0 {
 			fmt.Fprintf(&path, "M%.1f,%.1f V%.1f", cx, bottom, y+c.floor)
 			continue
 		}
-		before := r.cells[i-1]
+		before := cells[i-1]
 		px, py := x+before.middle(), y+before.floor
 		half := (top - py) / 2
 		fmt.Fprintf(&path, " C%.1f,%.1f %.1f,%.1f %.1f,%.1f", px, py+half, cx, top-half, cx, top)
-		if i < len(r.cells)-1 {
+		if i < len(cells)-1 {
 			fmt.Fprintf(&path, " L%.1f,%.1f", cx, bottom)
 		}
 	}
@@ -107,6 +113,9 @@ func (s *svg) label(r *route, x, y float64) {
 		a, b = r.cells[len(r.cells)-2], r.cells[len(r.cells)-1]
 	}
 	cx, cy := x+(a.middle()+b.middle())/2, y+(a.floor+b.y)/2
+	if a == b {
+		cx, cy = x+a.x+a.w, y+a.y+a.h/2-22
+	}
 	text := shorten(r.edge.Label)
 	w := width(text) * 0.9
 	s.line(`<rect x="%.1f" y="%.1f" width="%.1f" height="14" fill="#ffffff" fill-opacity="0.9"/>`, cx-w/2, cy-7, w)
