@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace/internal/clock"
+	"github.com/millrace-go/millrace/internal/engine/internal/crew"
 	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -104,7 +105,7 @@ func New(st store.Store, c Config) (*Engine, error) {
 	e.steady = e.clock.Now()
 	e.polled = e.steady
 	if e.cfg.Launcher == nil {
-		e.cfg.Launcher = newGoroutines()
+		e.cfg.Launcher = goroutines{crew.New()}
 	}
 	return e, nil
 }

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/millrace-go/millrace/internal/engine/internal/content"
+	"github.com/millrace-go/millrace/internal/engine/internal/crew"
 	"github.com/millrace-go/millrace/machine"
 )
 
@@ -48,64 +48,11 @@ type Launcher interface {
 	Launch(a *Attempt, done func(Outcome))
 }
 
-// goroutines executes each attempt in a goroutine of its own. One that is done waits a little for the next attempt: a stack
-// that has grown is worth keeping.
-type goroutines struct {
-	running sync.WaitGroup
-	next    chan func()   // to a goroutine that waits
-	leaving chan struct{} // closed when none is to wait any more
-	once    sync.Once
-}
+// goroutines executes each attempt in a goroutine of its own.
+type goroutines struct{ *crew.Crew }
 
-const lingering = 50 * time.Millisecond // how long a goroutine waits for its next attempt
-
-func newGoroutines() *goroutines {
-	return &goroutines{next: make(chan func()), leaving: make(chan struct{})}
-}
-
-// Launch gives the attempt to a goroutine that waits, or to a new one.
-func (g *goroutines) Launch(a *Attempt, done func(Outcome)) {
-	do := func() { execute(a, done) }
-	select {
-	case g.next <- do:
-	default:
-		g.running.Go(func() { g.work(do) })
-	}
-}
-
-func (g *goroutines) work(do func()) {
-	end := time.NewTimer(lingering) //nolint:forbidigo // nothing that anybody sees depends on it
-	defer end.Stop()
-	for {
-		do()
-		end.Reset(lingering)
-		select {
-		case do = <-g.next:
-		case <-end.C:
-			return
-		case <-g.leaving:
-			return
-		}
-	}
-}
-
-// dismiss lets the goroutines that wait go.
-func (g *goroutines) dismiss() { g.once.Do(func() { close(g.leaving) }) }
-
-// wait blocks until every goroutine has ended or ctx has, and says whether they have.
-func (g *goroutines) wait(ctx context.Context) bool {
-	ended := make(chan struct{})
-	go func() {
-		g.running.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+// Launch gives the attempt to a goroutine.
+func (g goroutines) Launch(a *Attempt, done func(Outcome)) { g.Go(func() { execute(a, done) }) }
 
 // execute calls the handler and turns a panic, or a goroutine that the handler ended, into an outcome.
 func execute(a *Attempt, done func(Outcome)) {

@@ -180,15 +180,15 @@ func (e *Engine) leave(ctx context.Context) error {
 	if n := e.pending(); n > 0 {
 		left = append(left, fmt.Errorf("outcomes of %d runs could not be settled", n))
 	}
-	g, own := e.cfg.Launcher.(*goroutines)
+	g, own := e.cfg.Launcher.(goroutines)
 	if own {
-		g.dismiss()
+		g.Dismiss()
 	}
 	if n := e.running(); n > 0 {
 		left = append(left, fmt.Errorf("%d handlers did not return", n))
 	} else if own {
 		c, cancel := context.WithTimeout(ctx, e.cfg.Grace)
-		if !g.wait(c) {
+		if !g.Wait(c) {
 			left = append(left, errors.New("handlers of lost attempts did not return"))
 		}
 		cancel()
