@@ -11,8 +11,7 @@ import (
 )
 
 // starts is W7: one caller, 8 callers, in bulk of 500.
-func starts(ctx context.Context, path string) ([]figure, error) {
-	var out []figure
+func starts(ctx context.Context, path string) (out []figure, err error) {
 	for _, callers := range []int{1, 8} {
 		f, err := startAlone(ctx, fmt.Sprintf("%s-%d", path, callers), callers)
 		if err != nil {
@@ -24,7 +23,7 @@ func starts(ctx context.Context, path string) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer b.store.Close()
+	defer func() { err = errors.Join(err, b.store.Close()) }()
 	const runs = 40_000
 	began, cpu := time.Now(), processTime()
 	if err := b.start(ctx, runs); err != nil {
@@ -35,12 +34,12 @@ func starts(ctx context.Context, path string) ([]figure, error) {
 		figure{"bulk, CPU of a start", float64((processTime() - cpu).Microseconds()) / runs, "us"}), nil
 }
 
-func startAlone(ctx context.Context, path string, callers int) (figure, error) {
+func startAlone(ctx context.Context, path string, callers int) (f figure, err error) {
 	b, err := open(ctx, path, steps(1))
 	if err != nil {
 		return figure{}, err
 	}
-	defer b.store.Close()
+	defer func() { err = errors.Join(err, b.store.Close()) }()
 	const each = 1500
 	errs := make([]error, callers)
 	var all sync.WaitGroup
