@@ -67,7 +67,10 @@ func needs(run *machine.Run, task store.Live) string {
 func server(run *machine.Run) string {
 	host, folder, isPlace := strings.Cut(run.Home, ":/")
 	ending := run.ID[max(0, len(run.ID)-8):]
-	if isPlace {
+	switch {
+	case strings.HasPrefix(run.Home, "run:"): // what `millrace run` has begun is kept for who drives it
+		return "`millrace resume " + ending + "`"
+	case isPlace:
 		return "`millrace worker` in /" + folder + " on " + host + ", or `millrace resume " + ending + "`"
 	}
 	return "`millrace worker --home " + run.Home + "`, or `millrace resume " + ending + "`"

@@ -7,7 +7,8 @@ import (
 )
 
 // A home is where the commands of a workflow's file run: host and absolute folder, "HOST:/FOLDER", which other machines never
-// take; or the name that workers were given with --home.
+// take; or the name that workers were given with --home. What `run` starts is kept for the process that drives it: its home
+// begins with "run:", and no worker serves it. (The name of a host has no colon.)
 
 func hostName() (string, error) {
 	if name := os.Getenv("MILLRACE_HOST"); name != "" {
@@ -43,6 +44,11 @@ func homeAt(folder string) (string, error) {
 	return host + ":" + folder, err
 }
 
+const keptPrefix = "run:"
+
+// kept gives the home of a run that only the processes serve that drive it.
+func kept(home string) string { return keptPrefix + home }
+
 // namedHome says whether a home is a name that was given to it, and no place.
 func namedHome(home string) bool { return home != "" && !strings.Contains(home, ":/") }
 
@@ -56,7 +62,7 @@ func folderHere(home string) (string, error) {
 		return realPath(".")
 	}
 	host, folder, _ := strings.Cut(home, ":/")
-	folder = "/" + folder
+	host, folder = strings.TrimPrefix(host, keptPrefix), "/"+folder
 	here, err := hostName()
 	if err != nil {
 		return "", err

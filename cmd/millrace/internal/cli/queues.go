@@ -113,6 +113,9 @@ func processesTable(processes []millrace.ProcessView, now time.Time) screen.Tabl
 // handlerName shows a handler to people: that of commands by its home.
 func handlerName(handler string) string {
 	if home, ok := strings.CutPrefix(handler, "run@"); ok {
+		if home, ok := strings.CutPrefix(home, keptPrefix); ok {
+			return "commands of `run` and `resume` in " + home
+		}
 		return "commands of " + home
 	}
 	return handler

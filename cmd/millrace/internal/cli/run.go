@@ -69,7 +69,7 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	r, err := f.request(a, defs[0], 0, home)
+	r, err := f.request(a, defs[0], 0, kept(home))
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func page(v *millrace.View, items screen.Items, now time.Time, width int, s scre
 	b.WriteString("\n")
 	field("id", v.ID)
 	field("key", v.Key)
-	field("home", v.Home)
+	field("home", strings.TrimPrefix(v.Home, keptPrefix))
 	field("labels", labelText(v.Labels))
 	field("created", v.CreatedAt.In(now.Location()).Format(time.RFC3339))
 	if v.FinishedAt != nil {

@@ -62,7 +62,7 @@ lost, and the status is 0. A second one leaves at once.`,
 	c.Flags().StringArrayVar(&f.queues, "queue", nil, "`NAME=N`: at most so many steps of a queue at once")
 	c.Flags().Var(&f.grace, "grace", "how long what runs may go on when the worker is told to leave, or a step to stop")
 	f.secrets.Add(c)
-	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "tell faults only, not how steps and runs end")
+	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "tell neither what is served nor how steps and runs end")
 	return c
 }
 
@@ -176,7 +176,9 @@ func (w *worker) run(ctx context.Context, folders map[string]string, queues map[
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- eng.Run(ctx) }()
-	w.greet(folders, eng.Owner())
+	if !w.flags.quiet {
+		w.greet(folders, eng.Owner())
+	}
 	select {
 	case err := <-ended:
 		return err
