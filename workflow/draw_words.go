@@ -108,6 +108,27 @@ func actionText(a Action) string {
 			return "http"
 		}
 		return "http " + a.Method + " " + oneLine(templateText(a.URL.Raw()))
+	case *Fail:
+		if a.CodeExpr != nil {
+			return "fail " + oneLine(templateText(a.CodeExpr.Raw()))
+		}
+		return "fail " + a.Code
+	case *End:
+		if a.Run {
+			return "end of the run"
+		}
+		return "end"
+	case *Map:
+		return mapText(a)
+	case *Loop:
+		return loopText(a)
+	}
+	return waitText(a)
+}
+
+// waitText says what a step does that waits for somebody or something, or tells it.
+func waitText(a Action) string {
+	switch a := a.(type) {
 	case *Await:
 		return awaitText(a)
 	case *Emit:
@@ -124,20 +145,6 @@ func actionText(a Action) string {
 			return "wait until " + oneLine(a.Until.Source().Text)
 		}
 		return "wait " + format.FormatDuration(a.For)
-	case *Fail:
-		if a.CodeExpr != nil {
-			return "fail " + oneLine(templateText(a.CodeExpr.Raw()))
-		}
-		return "fail " + a.Code
-	case *End:
-		if a.Run {
-			return "end of the run"
-		}
-		return "end"
-	case *Map:
-		return mapText(a)
-	case *Loop:
-		return loopText(a)
 	}
 	return a.Name()
 }

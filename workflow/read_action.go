@@ -34,15 +34,26 @@ func (r *reader) action(s *Step, n *document.Node, depth int) {
 	case "run", "shell":
 		s.IsTask = true
 		r.command(s, n, v)
+	case "http":
+		s.IsTask = true
+		r.http(s, v)
+	case "steps", "parallel", "map", "loop", "switch":
+		s.IsComposite = true
+		r.composite(s, keys[0].Text, v, depth)
+	default:
+		r.ownAction(s, keys[0].Text, v)
+	}
+}
+
+// ownAction reads an action that the machine does itself.
+func (r *reader) ownAction(s *Step, action string, v *document.Node) {
+	switch action {
 	case "set":
 		a := &Set{}
 		s.Action = a
 		r.template(s, v, actionRole, &s.ActionUses, func(t *expr.Template) { a.Value = t })
 	case "wait":
 		r.wait(s, v)
-	case "http":
-		s.IsTask = true
-		r.http(s, v)
 	case "await":
 		r.await(s, v)
 	case "emit":
@@ -57,9 +68,6 @@ func (r *reader) action(s *Step, n *document.Node, depth int) {
 		r.fail(s, v)
 	case "end":
 		r.end(s, v)
-	default:
-		s.IsComposite = true
-		r.composite(s, keys[0].Text, v, depth)
 	}
 }
 

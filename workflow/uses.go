@@ -15,43 +15,17 @@ func (r *reader) use(p *pending, compiled read) {
 	levels, items := r.levels(p), r.items(p)
 	for _, ref := range compiled.Refs() {
 		switch ref[0] {
-		case "input":
-			p.uses.Input = true
-		case "prev":
-			p.uses.Prev = true
-		case "run":
-			p.uses.Run = true
-			p.uses.Input = p.uses.Input || len(ref) == 1 || ref[1] == "input"
-		case "task":
-			p.uses.Task = true
-		case "error":
-			p.uses.Error = true
-		case "vars":
-			p.uses.Vars = true
-			if len(ref) == 1 {
-				r.bareName(p, "vars", "write vars.NAME")
-			}
-		case "secrets":
-			if len(ref) != 2 {
-				r.bareName(p, "secrets", "write secrets.NAME")
-				continue
-			}
-			p.uses.Secrets = with(p.uses.Secrets, ref[1])
-		case "step":
-			p.uses.Undone = true
-		case "approval":
-			p.uses.Approval = true
-		case "pass":
-			p.uses.Passes = with(p.uses.Passes, PassUse{Up: r.passLevel(p)})
 		case "steps":
 			r.useStep(p, levels, ref)
+		case "pass":
+			p.uses.Passes = with(p.uses.Passes, PassUse{Up: r.passLevel(p)})
+		case "vars", "secrets":
+			r.useSetting(p, ref)
 		default:
-			for _, item := range items {
-				if ref[0] == item.Name || ref[0] == item.Name+"_index" {
-					p.uses.Items = with(p.uses.Items, item)
-					break
-				}
+			if i := slices.IndexFunc(items, func(u ItemUse) bool { return ref[0] == u.Name || ref[0] == u.Name+"_index" }); i >= 0 {
+				p.uses.Items = with(p.uses.Items, items[i])
 			}
+			p.uses.plain(ref)
 		}
 	}
 	for _, need := range compiled.Needs() {
@@ -67,6 +41,41 @@ func (r *reader) use(p *pending, compiled read) {
 	slices.SortFunc(p.uses.Steps, func(a, b StepUse) int { return cmp.Or(cmp.Compare(a.Up, b.Up), cmp.Compare(a.Index, b.Index)) })
 	slices.SortFunc(p.uses.Items, func(a, b ItemUse) int { return cmp.Or(cmp.Compare(a.Up, b.Up), strings.Compare(a.Name, b.Name)) })
 	slices.SortFunc(p.uses.Passes, func(a, b PassUse) int { return cmp.Compare(a.Up, b.Up) })
+}
+
+// plain records a name that means the same wherever it stands.
+func (u *Uses) plain(ref expr.Ref) {
+	switch ref[0] {
+	case "input":
+		u.Input = true
+	case "prev":
+		u.Prev = true
+	case "run":
+		u.Run = true
+		u.Input = u.Input || len(ref) == 1 || ref[1] == "input"
+	case "task":
+		u.Task = true
+	case "error":
+		u.Error = true
+	case "step":
+		u.Undone = true
+	case "approval":
+		u.Approval = true
+	}
+}
+
+// useSetting records a variable or a secret.
+func (r *reader) useSetting(p *pending, ref expr.Ref) {
+	switch {
+	case ref[0] == "vars" && len(ref) == 1:
+		r.bareName(p, "vars", "write vars.NAME")
+	case ref[0] == "vars":
+		p.uses.Vars = true
+	case len(ref) != 2:
+		r.bareName(p, "secrets", "write secrets.NAME")
+	default:
+		p.uses.Secrets = with(p.uses.Secrets, ref[1])
+	}
 }
 
 // with adds a use that is not there yet.
