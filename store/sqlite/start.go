@@ -25,7 +25,12 @@ func (s *Store) Start(ctx context.Context, starts []store.Start) ([]store.Starte
 	if err != nil {
 		return nil, err
 	}
-	s.hints.hint()
+	for i, m := range members {
+		if out[i].Created && (m.makesWork || m.started > len(out[i].Handed)) {
+			s.hints.hint()
+			break
+		}
+	}
 	return out, nil
 }
 
