@@ -165,7 +165,9 @@ func (s *folding) tasks(ctx context.Context, paths []string) ([]store.Live, erro
 func (s *folding) settle(ctx context.Context, x *fact) error {
 	switch {
 	case x.isTask():
-		s.guard(store.Guard{Path: x.event.Path, Token: x.token, Remove: true})
+		if err := s.guard(store.Guard{Path: x.event.Path, Token: x.token, Remove: true}); err != nil {
+			return err
+		}
 	case x.isTimer():
 		s.out.Timers = append(s.out.Timers, x.event.Path)
 	case x.message != 0:
@@ -176,15 +178,20 @@ func (s *folding) settle(ctx context.Context, x *fact) error {
 	return s.apply(ctx, ev)
 }
 
-// guard adds a condition. Of one task it keeps the one that removes.
-func (s *folding) guard(g store.Guard) {
+// guard adds a condition. Of one task it keeps the one that removes. Two tokens of one task mean that one of them is no
+// longer current: the run must be read again.
+func (s *folding) guard(g store.Guard) error {
 	for i := range s.out.Guards {
-		if s.out.Guards[i].Path == g.Path {
-			s.out.Guards[i].Remove = s.out.Guards[i].Remove || g.Remove
-			return
+		if have := &s.out.Guards[i]; have.Path == g.Path {
+			if have.Token != g.Token {
+				return errStale
+			}
+			have.Remove = have.Remove || g.Remove
+			return nil
 		}
 	}
 	s.out.Guards = append(s.out.Guards, g)
+	return nil
 }
 
 // apply tells the run an event, and then of each task that it stops and that nobody holds.
@@ -295,14 +302,18 @@ func (s *folding) stop(ctx context.Context, paths []string) (stopped []machine.E
 	for _, path := range stored {
 		row := rows[path]
 		if row != nil && row.Token != 0 {
-			s.guard(store.Guard{Path: path, Token: row.Token})
+			if err := s.guard(store.Guard{Path: path, Token: row.Token}); err != nil {
+				return nil, err
+			}
 			s.stops = append(s.stops, path)
 			continue
 		}
 		ev := machine.Event{Kind: machine.TaskStopped, Path: path, Cause: cause}
 		if row != nil {
 			ev.Attempt = row.Attempt
-			s.guard(store.Guard{Path: path, Remove: true})
+			if err := s.guard(store.Guard{Path: path, Remove: true}); err != nil {
+				return nil, err
+			}
 		}
 		stopped = append(stopped, ev)
 	}
