@@ -110,6 +110,7 @@ func readJournal(f *fixture) {
 	}
 }
 
+// O6
 func readRuns(f *fixture) {
 	var want []string
 	for range 5 {
@@ -145,6 +146,7 @@ func rowIDs(rows []store.RunRow) []string {
 	return out
 }
 
+// O6
 func readFilters(f *fixture) {
 	f.register(tenant, "other")
 	a := f.beginAs(tenant, "k")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"time"
 
@@ -71,6 +72,9 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	}
 	r, err := f.request(a, defs[0], 0, kept(home))
 	if err != nil {
+		return err
+	}
+	if _, err := f.secrets.Find(os.LookupEnv); err != nil { // before anything is started
 		return err
 	}
 	st, db, err := a.create(ctx, f.patience)

@@ -96,7 +96,7 @@ func (a *app) runs(ctx context.Context, f runsFlags) error {
 	}
 	err = writeText(a.out, runsTable(p.Runs, time.Now(), columns(a.out), style(a.out)))
 	if p.Next != nil {
-		a.say("more: millrace runs --before %s", *p.Next)
+		a.say("there are more: add --before %s", *p.Next)
 	}
 	return err
 }

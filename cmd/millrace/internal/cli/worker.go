@@ -71,6 +71,10 @@ func (a *app) worker(ctx context.Context, places []string, f workerFlags) error 
 	if err != nil {
 		return err
 	}
+	secrets, err := f.secrets.Find(os.LookupEnv)
+	if err != nil {
+		return err
+	}
 	queues, err := f.limits()
 	if err != nil {
 		return err
@@ -80,7 +84,7 @@ func (a *app) worker(ctx context.Context, places []string, f workerFlags) error 
 		return err
 	}
 	w := &worker{app: a, flags: f, st: st, db: db, log: &execute.Log{Files: db.logs()}}
-	return errors.Join(w.run(ctx, folders, queues), st.Close())
+	return errors.Join(w.run(ctx, folders, queues, secrets), st.Close())
 }
 
 // folders gives the folder of each home that is served.
@@ -149,12 +153,10 @@ type worker struct {
 	mu    sync.Mutex // guards writing to standard error
 }
 
-func (w *worker) run(ctx context.Context, folders map[string]string, queues map[string]int) error {
+func (w *worker) run(
+	ctx context.Context, folders map[string]string, queues map[string]int, secrets func(string) (string, bool),
+) error {
 	w.sweepAll(ctx)
-	secrets, err := w.flags.secrets.Find(os.LookupEnv)
-	if err != nil {
-		return err
-	}
 	caller := httpcall.New(httpcall.Config{})
 	defer caller.Close()
 	handlers := map[string]engine.Handler{machine.HTTPHandler: &execute.Calls{Caller: caller, Log: w.log}}
