@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace-go/millrace/workflow"
+	"github.com/millrace-go/millrace/workflow/draw"
 )
 
 const day = 24 * time.Hour
@@ -69,8 +70,8 @@ func TestTheBuilderKnowsTheWholeFormat(t *testing.T) {
 	if len(built.NotYet()) != len(read.NotYet()) || built.NotYet()[0].File == "" {
 		t.Errorf("not yet: %v\n%v", built.NotYet(), read.NotYet())
 	}
-	steps := workflow.DrawText(read, nil)
-	if workflow.DrawText(built, nil) != steps {
+	steps := draw.Text(read, nil)
+	if draw.Text(built, nil) != steps {
 		t.Error("the drawings differ")
 	}
 }

@@ -344,7 +344,7 @@ func ways(b *Body) []flow.Way {
 				all = append(all, flow.Way{From: s.Index, To: s.Catch[i].NextTo, Jump: true})
 			}
 		}
-		if !ends(s) && !alwaysJumps(s) {
+		if s.GoesOn() {
 			all = append(all, flow.Way{From: s.Index, To: s.NextIndex, Gives: gives})
 		}
 		if s.When != nil && s.Next != "" { // the guard passes over the step, and its next is not chosen
@@ -356,6 +356,9 @@ func ways(b *Body) []flow.Way {
 	}
 	return all
 }
+
+// GoesOn says whether the step at NextIndex may follow s in a sequence without a jump.
+func (s *Step) GoesOn() bool { return !ends(s) && !alwaysJumps(s) }
 
 // alwaysJumps says whether a switch never goes on to the step after it.
 func alwaysJumps(s *Step) bool {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/millrace-go/millrace/workflow"
+	"github.com/millrace-go/millrace/workflow/draw"
 )
 
 // D5, D6: whatever the bytes, reading ends with a definition or with mistakes that say where; and a definition that was read
@@ -25,7 +26,7 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d, err := workflow.Read("fuzz.yaml", data)
+		all, err := workflow.ReadAll("fuzz.yaml", data)
 		if err != nil {
 			var mistakes *workflow.Mistakes
 			if !errors.As(err, &mistakes) || len(mistakes.List) == 0 {
@@ -38,18 +39,26 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		for name, written := range map[string][]byte{"fuzz.json": d.Canonical(), "fuzz.yaml": d.YAML()} {
-			again, err := workflow.Read(name, written)
-			if err != nil {
-				t.Fatalf("%v\nof\n%s", err, written)
-			}
-			if !workflow.Equal(d, again) || d.Hash() != again.Hash() {
-				t.Fatalf("%s is another definition:\n%s\n%s", name, d.Canonical(), again.Canonical())
-			}
+		for _, d := range all {
+			survives(t, d)
 		}
-		workflow.DrawText(d, nil)
-		workflow.DrawMermaid(d, nil)
-		workflow.DrawDOT(d, nil)
-		workflow.DrawSVG(d, workflow.States{"a": "failed"})
 	})
+}
+
+// survives fails when a definition is another after writing and reading, or cannot be drawn.
+func survives(t *testing.T, d *workflow.Definition) {
+	t.Helper()
+	for name, written := range map[string][]byte{"fuzz.json": d.Canonical(), "fuzz.yaml": d.YAML()} {
+		again, err := workflow.Read(name, written)
+		if err != nil {
+			t.Fatalf("%v\nof\n%s", err, written)
+		}
+		if !workflow.Equal(d, again) || d.Hash() != again.Hash() {
+			t.Fatalf("%s is another definition:\n%s\n%s", name, d.Canonical(), again.Canonical())
+		}
+	}
+	draw.Text(d, nil)
+	draw.Mermaid(d, nil)
+	draw.DOT(d, nil)
+	draw.SVG(d, draw.States{"a": "failed"})
 }

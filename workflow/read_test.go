@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace-go/millrace/expr"
 	"github.com/millrace-go/millrace/workflow"
+	"github.com/millrace-go/millrace/workflow/draw"
 )
 
 // flat is a definition without its pointers from step to body and back, which make comparing slow: they are compared by number.
@@ -104,9 +105,9 @@ func TestDrawingsAndCanonicalForms(t *testing.T) {
 			t.Parallel()
 			d := readFile(t, file)
 			base := strings.ReplaceAll(file, ".", "_")
-			golden(t, base+".text", workflow.DrawText(d, nil))
-			golden(t, base+".mermaid", workflow.DrawMermaid(d, nil))
-			golden(t, base+".dot", workflow.DrawDOT(d, nil))
+			golden(t, base+".text", draw.Text(d, nil))
+			golden(t, base+".mermaid", draw.Mermaid(d, nil))
+			golden(t, base+".dot", draw.DOT(d, nil))
 			golden(t, base+".canonical", string(d.Canonical())+"\n")
 			golden(t, base+".written", string(d.YAML()))
 			var later strings.Builder

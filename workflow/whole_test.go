@@ -1,9 +1,7 @@
 package workflow_test
 
 import (
-	"encoding/xml"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace-go/millrace/workflow"
+	"github.com/millrace-go/millrace/workflow/draw"
 )
 
 // stepCalled gives the step of the root's body with this key.
@@ -158,83 +157,10 @@ func TestAGuardGoesOnToTheStepAfterIt(t *testing.T) {
 	t.Parallel()
 	text := "workflow: w\nsteps:\n  - { id: a, when: input.x, task: t, next: c }\n  - { id: b, task: t, next: c }\n  - { id: c, task: t, with: \"${ steps.b.output%s }\" }\n"
 	d := mustRead(t, strings.Replace(text, "%s", "", 1))
-	if drawn := workflow.DrawMermaid(d, nil); !strings.Contains(drawn, `s0 -->|"passed over"| s1`) {
+	if drawn := draw.Mermaid(d, nil); !strings.Contains(drawn, `s0 -->|"passed over"| s1`) {
 		t.Errorf("drawn as\n%s", drawn)
 	}
 	if _, err := workflow.Read("w.yaml", []byte(strings.Replace(text, "%s", ".n", 1))); err == nil || !strings.Contains(err.Error(), "steps.b.output may be null here") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestDrawingsShowTheStatesOfARun(t *testing.T) {
-	t.Parallel()
-	d := mustRead(t, `
-workflow: w
-steps:
-  a: { task: a }
-  m: { after: a, map: { over: input.l, do: { task: item } } }
-  l: { after: a, loop: { limit: 2, steps: [{ id: x, task: x }, { id: y, task: y }] } }
-  p: { after: [m, l], parallel: { eu: { do: { task: eu } } } }
-  z: { after: p, task: z }
-`)
-	states := workflow.States{
-		"a": "succeeded", "m": "running", "m[0]": "succeeded", "m[1]": "failed", "m[2]": "running", "l": "waiting",
-		"l[1]/x": "succeeded", "l[2]/x": "retrying", "l[2]/y#2": "parked", "p~2/eu": "ready", "p": "nonsense",
-	}
-	want := `w
-├─ ✓ a  task a
-├─ ▶ m  map over input.l as item · after a
-│  └─ ✗ task item
-├─ ◷ l  loop, at most 2 · after a
-│  ├─ ↻ x  task x
-│  └─ ‖ y  task y
-├─ · p  parallel · after m, l
-│  └─ eu:
-│     └─ ○ task eu
-└─ · z  task z · after p
-`
-	if diff := cmp.Diff(want, workflow.DrawText(d, states)); diff != "" {
-		t.Error(diff)
-	}
-	if drawn := workflow.DrawMermaid(d, states); !strings.Contains(drawn, "class s2 failed") || !strings.Contains(drawn, "classDef failed fill:#ffebe9") {
-		t.Errorf("drawn as\n%s", drawn)
-	}
-	for name, drawn := range map[string]string{"dot": workflow.DrawDOT(d, states), "svg": workflow.DrawSVG(d, states)} {
-		if strings.Count(drawn, "#ffebe9") != 1 || strings.Count(drawn, "#ffd8b5") != 1 {
-			t.Errorf("%s drawn as\n%s", name, drawn)
-		}
-	}
-}
-
-// An SVG is well-formed whatever the texts, and the same each time.
-func TestPicturesAreWellFormed(t *testing.T) {
-	t.Parallel()
-	found := files(t, "valid")
-	for _, file := range found {
-		d := readFile(t, file)
-		drawn := workflow.DrawSVG(d, nil)
-		if drawn != workflow.DrawSVG(d, nil) || drawn != workflow.DrawSVG(d, workflow.States{}) {
-			t.Errorf("%s is drawn differently each time", file)
-		}
-		decoder, texts := xml.NewDecoder(strings.NewReader(drawn)), 0
-		for {
-			token, err := decoder.Token()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			if start, ok := token.(xml.StartElement); ok && start.Name.Local == "text" {
-				texts++
-			}
-		}
-		if texts <= len(d.Body.Steps) {
-			t.Errorf("%s has %d texts for %d steps", file, texts, len(d.Body.Steps))
-		}
-	}
-	odd := mustRead(t, "workflow: w\ntitle: \"<&> \\u0007 \\uFFFE\"\nsteps:\n  - { id: a, switch: [{ when: 'input.x == \"<\"', next: a }, { next: end }] }\n")
-	if err := xml.Unmarshal([]byte(workflow.DrawSVG(odd, nil)), new(struct{})); err != nil {
-		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/workflow"
+	"github.com/millrace-go/millrace/workflow/draw"
 )
 
 func (a *app) graphCommand() *cobra.Command {
@@ -33,8 +34,8 @@ have the marks and colours of how they stand.`,
 }
 
 func (a *app) graph(ctx context.Context, what, format string) error {
-	draw, ok := map[string]func(*workflow.Definition, workflow.States) string{
-		"text": workflow.DrawText, "mermaid": workflow.DrawMermaid, "dot": workflow.DrawDOT, "svg": workflow.DrawSVG,
+	drawing, ok := map[string]func(*workflow.Definition, draw.States) string{
+		"text": draw.Text, "mermaid": draw.Mermaid, "dot": draw.DOT, "svg": draw.SVG,
 	}[format]
 	if !ok {
 		hint := "write --format text, mermaid, dot or svg"
@@ -44,7 +45,7 @@ func (a *app) graph(ctx context.Context, what, format string) error {
 	if err != nil {
 		return err
 	}
-	picture := draw(def, states)
+	picture := drawing(def, states)
 	if a.json {
 		return a.print(map[string]any{"workflow": def.Name, "version": def.Version, "format": format, "graph": picture})
 	}
@@ -52,12 +53,12 @@ func (a *app) graph(ctx context.Context, what, format string) error {
 }
 
 // fileOrRun reads the definition of a file if there is one of this name, else that of a run, with the states of its steps.
-func (a *app) fileOrRun(ctx context.Context, what string) (*workflow.Definition, workflow.States, error) {
+func (a *app) fileOrRun(ctx context.Context, what string) (*workflow.Definition, draw.States, error) {
 	if _, err := os.Stat(what); what != "" && (err == nil || looksLikeFile(what)) {
 		def, err := readWorkflow(what)
 		return def, nil, err
 	}
-	states := workflow.States{}
+	states := draw.States{}
 	def, err := withClient(ctx, a, func(c *millrace.Client) (*workflow.Definition, error) {
 		ctx, cancel := limited(ctx)
 		defer cancel()

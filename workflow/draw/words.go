@@ -1,4 +1,4 @@
-package workflow
+package draw
 
 import (
 	"cmp"
@@ -6,21 +6,22 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/millrace-go/millrace/workflow"
 	"github.com/millrace-go/millrace/workflow/internal/document"
 	"github.com/millrace-go/millrace/workflow/internal/format"
 )
 
 // notes gives a step's common keys in words.
-func notes(s *Step) []string {
+func notes(s *workflow.Step) []string {
 	var words []string
 	note := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
 	switch s.Join.Kind {
-	case JoinAll:
-	case JoinSettled:
+	case workflow.JoinAll:
+	case workflow.JoinSettled:
 		note("join settled")
-	case JoinAny:
+	case workflow.JoinAny:
 		note("join any")
-	case JoinCount:
+	case workflow.JoinCount:
 		note("join %d", s.Join.N)
 	}
 	if s.Need != nil {
@@ -35,7 +36,7 @@ func notes(s *Step) []string {
 	if s.Timeout > 0 {
 		note("timeout %s", format.FormatDuration(s.Timeout))
 	}
-	if s.OnError != OnErrorFail {
+	if s.OnError != workflow.OnErrorFail {
 		note("on error %s", [...]string{"fail", "continue", "skip"}[s.OnError])
 	}
 	if s.Concurrency != nil {
@@ -50,15 +51,15 @@ func notes(s *Step) []string {
 	return words
 }
 
-func retryText(p RetryPolicy) string {
-	if p.Attempts == fitting && p.For > 0 {
+func retryText(p workflow.RetryPolicy) string {
+	if p.Attempts >= 10_000 && p.For > 0 {
 		return "attempts for " + format.FormatDuration(p.For)
 	}
 	return strconv.Itoa(p.Attempts) + " attempts"
 }
 
 // undoText says how a step is undone, or nothing.
-func undoText(c *Compensation) string {
+func undoText(c *workflow.Compensation) string {
 	switch {
 	case c == nil:
 		return ""
@@ -68,14 +69,14 @@ func undoText(c *Compensation) string {
 	return actionText(c.Step.Action)
 }
 
-func caseLabel(c *Case) string {
+func caseLabel(c *workflow.Case) string {
 	if c.When == nil {
 		return "else"
 	}
 	return oneLine(c.When.Source().Text)
 }
 
-func catchLabel(c *Catch) string {
+func catchLabel(c *workflow.Catch) string {
 	text := "catch"
 	if len(c.Only) > 0 {
 		text += " " + strings.Join(c.Only, ", ")
@@ -90,11 +91,11 @@ func catchLabel(c *Catch) string {
 }
 
 // actionText says what a step does.
-func actionText(a Action) string {
+func actionText(a workflow.Action) string {
 	switch a := a.(type) {
-	case *Task:
+	case *workflow.Task:
 		return "task " + a.Handler
-	case *Command:
+	case *workflow.Command:
 		if a.Args == nil {
 			return "shell " + oneLine(a.Script)
 		}
@@ -103,44 +104,44 @@ func actionText(a Action) string {
 			words[i] = templateText(arg.Raw())
 		}
 		return "run " + oneLine(strings.Join(words, " "))
-	case *HTTP:
+	case *workflow.HTTP:
 		if a.URL == nil {
 			return "http"
 		}
 		return "http " + a.Method + " " + oneLine(templateText(a.URL.Raw()))
-	case *Fail:
+	case *workflow.Fail:
 		if a.CodeExpr != nil {
 			return "fail " + oneLine(templateText(a.CodeExpr.Raw()))
 		}
 		return "fail " + a.Code
-	case *End:
+	case *workflow.End:
 		if a.Run {
 			return "end of the run"
 		}
 		return "end"
-	case *Map:
+	case *workflow.Map:
 		return mapText(a)
-	case *Loop:
+	case *workflow.Loop:
 		return loopText(a)
 	}
 	return waitText(a)
 }
 
 // waitText says what a step does that waits for somebody or something, or tells it.
-func waitText(a Action) string {
+func waitText(a workflow.Action) string {
 	switch a := a.(type) {
-	case *Await:
+	case *workflow.Await:
 		return awaitText(a)
-	case *Emit:
+	case *workflow.Emit:
 		return "emit " + a.Event
-	case *Approve:
+	case *workflow.Approve:
 		if a.Title == nil {
 			return "approve"
 		}
 		return "approve " + oneLine(templateText(a.Title.Raw()))
-	case *Call:
+	case *workflow.Call:
 		return "workflow " + cmp.Or(a.Workflow, a.File)
-	case *Wait:
+	case *workflow.Wait:
 		if a.Until != nil {
 			return "wait until " + oneLine(a.Until.Source().Text)
 		}
@@ -149,19 +150,19 @@ func waitText(a Action) string {
 	return a.Name()
 }
 
-func awaitText(a *Await) string {
+func awaitText(a *workflow.Await) string {
 	names := make([]string, len(a.Events))
 	for i, e := range a.Events {
 		names[i] = e.Event
 	}
-	text := "await " + strings.Join(names, map[AwaitMode]string{AwaitAll: " and ", AwaitAny: " or "}[a.Mode])
+	text := "await " + strings.Join(names, map[workflow.AwaitMode]string{workflow.AwaitAll: " and ", workflow.AwaitAny: " or "}[a.Mode])
 	if a.Within > 0 {
 		text += " within " + format.FormatDuration(a.Within)
 	}
 	return text
 }
 
-func mapText(a *Map) string {
+func mapText(a *workflow.Map) string {
 	text := "map over " + oneLine(a.Over.Source().Text) + " as " + a.As
 	if a.Parallel > 0 {
 		text += ", " + strconv.Itoa(a.Parallel) + " at once"
@@ -175,7 +176,7 @@ func mapText(a *Map) string {
 	return text
 }
 
-func loopText(a *Loop) string {
+func loopText(a *workflow.Loop) string {
 	text := "loop"
 	if a.Over != nil {
 		text += " over " + oneLine(a.Over.Source().Text) + " as " + a.As

@@ -1,4 +1,10 @@
-package workflow
+// Package draw draws workflows: as a tree for a terminal, as a Mermaid flowchart, as a graph for Graphviz, and as a picture for
+// a web page; with the states of a run if there are any.
+//
+// Nouns: a drawing is text in one of these languages; [States] are the statuses of a run's steps by path. The package is pure;
+// of Millrace it imports workflow and its divisions. It stands beside package workflow because only who shows a workflow to
+// people needs it.
+package draw
 
 import (
 	"regexp"
@@ -6,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/millrace-go/millrace/workflow"
 	"github.com/millrace-go/millrace/workflow/internal/picture"
 )
 
@@ -14,26 +21,26 @@ import (
 // what goes on, else what is still to come.
 type States map[string]string
 
-// DrawText gives the steps as a tree for a terminal: each step with its action, what it comes after, its guards and its
+// Text gives the steps as a tree for a terminal: each step with its action, what it comes after, its guards and its
 // bodies. States may be nil; else each step has a mark. Equal arguments give equal text, which ends with a line end.
-func DrawText(d *Definition, states States) string { return pictureOf(d, states).Tree() }
+func Text(d *workflow.Definition, states States) string { return pictureOf(d, states).Tree() }
 
-// DrawMermaid gives the steps as a Mermaid flowchart: bodies are subgraphs, a switch is a rhombus, an edge to what catches a
+// Mermaid gives the steps as a Mermaid flowchart: bodies are subgraphs, a switch is a rhombus, an edge to what catches a
 // failure is dotted. States may be nil; else they are classes. Equal arguments give equal text, which ends with a line end.
-func DrawMermaid(d *Definition, states States) string { return pictureOf(d, states).Mermaid() }
+func Mermaid(d *workflow.Definition, states States) string { return pictureOf(d, states).Mermaid() }
 
-// DrawDOT gives the steps as a graph for Graphviz: bodies are clusters. States may be nil; else they are colours. Equal
+// DOT gives the steps as a graph for Graphviz: bodies are clusters. States may be nil; else they are colours. Equal
 // arguments give equal text, which ends with a line end.
-func DrawDOT(d *Definition, states States) string { return pictureOf(d, states).DOT() }
+func DOT(d *workflow.Definition, states States) string { return pictureOf(d, states).DOT() }
 
-// DrawSVG gives the steps as a picture for a web page. States may be nil; else they are colours. Equal arguments give equal
+// SVG gives the steps as a picture for a web page. States may be nil; else they are colours. Equal arguments give equal
 // text, which ends with a line end. It needs no other program.
-func DrawSVG(d *Definition, states States) string { return pictureOf(d, states).SVG() }
+func SVG(d *workflow.Definition, states States) string { return pictureOf(d, states).SVG() }
 
 // painter makes a picture of a definition.
 type painter struct{ states map[string]string }
 
-func pictureOf(d *Definition, states States) *picture.Picture {
+func pictureOf(d *workflow.Definition, states States) *picture.Picture {
 	p := &painter{states: gather(states)}
 	title := d.Name
 	if d.Version > 0 {
@@ -71,7 +78,7 @@ func gather(states States) map[string]string {
 }
 
 // body draws a body, whose path is that of its scope; nil gives nil.
-func (p *painter) body(b *Body, path string) *picture.Body {
+func (p *painter) body(b *workflow.Body, path string) *picture.Body {
 	if b == nil {
 		return nil
 	}
@@ -80,7 +87,7 @@ func (p *painter) body(b *Body, path string) *picture.Body {
 		drawn.Nodes = append(drawn.Nodes, p.step(s, path))
 	}
 	for _, s := range b.Steps {
-		if b.Kind == Graph {
+		if b.Kind == workflow.Graph {
 			drawn.Edges = append(drawn.Edges, graphEdges(s)...)
 		} else {
 			drawn.Edges = append(drawn.Edges, sequenceEdges(s)...)
@@ -90,18 +97,18 @@ func (p *painter) body(b *Body, path string) *picture.Body {
 	return drawn
 }
 
-func stepID(s *Step) string { return "s" + strconv.Itoa(s.ID) }
+func stepID(s *workflow.Step) string { return "s" + strconv.Itoa(s.ID) }
 
-func (p *painter) step(s *Step, scope string) *picture.Node {
+func (p *painter) step(s *workflow.Step, scope string) *picture.Node {
 	path := strings.TrimPrefix(scope+"/"+s.Key, "/")
-	if s.Body.Kind == Single {
+	if s.Body.Kind == workflow.Single {
 		path = scope
 		if s.Body.Slot == "" {
 			path += "/do"
 		}
 	}
 	n := &picture.Node{ID: stepID(s), Action: actionText(s.Action), Notes: notes(s), Undo: undoText(s.Compensate), Status: p.states[path], Parts: p.parts(s, path)}
-	if s.Body.Kind != Single {
+	if s.Body.Kind != workflow.Single {
 		n.Key = s.Key
 	}
 	if s.When != nil {
@@ -111,27 +118,27 @@ func (p *painter) step(s *Step, scope string) *picture.Node {
 		n.Notes = append([]string{"after " + strings.Join(s.After, ", ")}, n.Notes...)
 	}
 	switch s.Action.(type) {
-	case *Switch:
+	case *workflow.Switch:
 		n.Shape = picture.Rhombus
-	case *End, *Fail:
+	case *workflow.End, *workflow.Fail:
 		n.Shape = picture.Oval
-	case *Wait, *Await, *Approve:
+	case *workflow.Wait, *workflow.Await, *workflow.Approve:
 		n.Shape = picture.Rounded
 	}
 	return n
 }
 
 // parts gives the cases or branches of a step's action, its body, what it notifies, its catches.
-func (p *painter) parts(s *Step, path string) []picture.Part {
+func (p *painter) parts(s *workflow.Step, path string) []picture.Part {
 	var all []picture.Part
-	inner := func(b *Body) *picture.Body {
+	inner := func(b *workflow.Body) *picture.Body {
 		if b == nil || b.Slot == "" {
 			return p.body(b, path)
 		}
 		return p.body(b, path+"/"+b.Slot)
 	}
 	switch a := s.Action.(type) {
-	case *Switch:
+	case *workflow.Switch:
 		for i := range a.Cases {
 			c := &a.Cases[i]
 			label := caseLabel(c)
@@ -140,17 +147,17 @@ func (p *painter) parts(s *Step, path string) []picture.Part {
 			}
 			all = append(all, picture.Part{Label: label, Next: c.Next, Body: inner(c.Body)})
 		}
-	case *Parallel:
+	case *workflow.Parallel:
 		for _, branch := range a.Branches {
 			all = append(all, picture.Part{Label: branch.Name + ":", Body: inner(branch.Body)})
 		}
-	case *Block:
+	case *workflow.Block:
 		all = append(all, picture.Part{Body: inner(a.Body)})
-	case *Map:
+	case *workflow.Map:
 		all = append(all, picture.Part{Body: inner(a.Body)})
-	case *Loop:
+	case *workflow.Loop:
 		all = append(all, picture.Part{Body: inner(a.Body)})
-	case *Approve:
+	case *workflow.Approve:
 		if a.Notify != nil {
 			all = append(all, picture.Part{Label: "notify " + actionText(a.Notify.Action)})
 		}
@@ -162,12 +169,12 @@ func (p *painter) parts(s *Step, path string) []picture.Part {
 	return all
 }
 
-func graphEdges(s *Step) []picture.Edge {
+func graphEdges(s *workflow.Step) []picture.Edge {
 	var all []picture.Edge
 	for _, e := range s.Out {
 		var labels []string
 		for _, i := range e.Cases {
-			if w, ok := s.Action.(*Switch); ok && e.Kind == Next {
+			if w, ok := s.Action.(*workflow.Switch); ok && e.Kind == workflow.Next {
 				labels = append(labels, caseLabel(&w.Cases[i]))
 			} else {
 				labels = append(labels, catchLabel(&s.Catch[i]))
@@ -178,7 +185,7 @@ func graphEdges(s *Step) []picture.Edge {
 	return all
 }
 
-func sequenceEdges(s *Step) []picture.Edge {
+func sequenceEdges(s *workflow.Step) []picture.Edge {
 	to := func(i int) string {
 		if i >= len(s.Body.Steps) {
 			return "e" + strconv.Itoa(s.Body.ID)
@@ -189,7 +196,7 @@ func sequenceEdges(s *Step) []picture.Edge {
 	add := func(i int, label string, kind picture.Kind) {
 		all = append(all, picture.Edge{From: stepID(s), To: to(i), Label: label, Kind: kind})
 	}
-	if w, ok := s.Action.(*Switch); ok {
+	if w, ok := s.Action.(*workflow.Switch); ok {
 		for i := range w.Cases {
 			if w.Cases[i].Next != "" {
 				add(w.Cases[i].NextTo, caseLabel(&w.Cases[i]), picture.Chosen)
@@ -201,7 +208,7 @@ func sequenceEdges(s *Step) []picture.Edge {
 			add(s.Catch[i].NextTo, catchLabel(&s.Catch[i]), picture.Caught)
 		}
 	}
-	if !ends(s) && !alwaysJumps(s) && (s.NextIndex < len(s.Body.Steps) || s.Next != "") {
+	if s.GoesOn() && (s.NextIndex < len(s.Body.Steps) || s.Next != "") {
 		add(s.NextIndex, "", picture.Plain)
 	}
 	if s.When != nil && s.Next != "" && s.NextIndex != s.Index+1 {
