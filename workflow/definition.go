@@ -1,4 +1,4 @@
-// Package workflow is what a workflow is: the definition, its reader and writer, its checks and its drawings.
+// Package workflow is what a workflow is: the definition, its reader and writer, its checks and its schema.
 //
 // Nouns: a [Definition] has a [Body]; a body is a graph, a sequence or a single step and has [Step]s; a step has one
 // [Action] and the common keys around it; an [Edge] leads from one step of a graph to another. Read and Build give the same
