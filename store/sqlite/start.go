@@ -61,19 +61,26 @@ func (w *settling) begin(m *starting, careful bool) (store.Started, error) {
 	fail := func(err error) (store.Started, error) {
 		return store.Started{Err: fmt.Errorf("start of run %s: %w", h.ID, err)}, nil
 	}
-	if careful || h.Key != "" { // an id alone is new, or else the insert finds out and the bet is lost
+	asked := careful || h.Key != "" // an id alone is new, or else the insert finds out and the bet is lost
+	if asked {
 		if first, err := w.earlier(m, h); first != nil || err != nil {
 			return deref(first), err
 		}
 	}
+	var why error
 	switch {
 	case m.unknown:
-		return fail(fmt.Errorf("%w: the id is not a UUID", store.ErrRefused))
+		why = fmt.Errorf("%w: the id is not a UUID", store.ErrRefused)
 	case w.skewed(m.member.At):
-		return fail(store.ErrSkewed)
+		why = store.ErrSkewed
+	default:
+		why = errors.Join(m.content, m.continues(0))
 	}
-	if err := errors.Join(m.content, m.continues(0)); err != nil {
-		return fail(err)
+	switch {
+	case why != nil && asked:
+		return fail(why)
+	case why != nil: // that the id is taken would be said first
+		return store.Started{}, errBet
 	}
 	if !careful {
 		handed, err := w.create(m, h)
