@@ -79,6 +79,11 @@ func (a *app) listen() {
 	}
 }
 
+// Commands gives the commands with their help, for a page on them.
+func Commands() *cobra.Command {
+	return (&app{in: os.Stdin, out: os.Stdout, err: os.Stderr}).root()
+}
+
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "millrace",

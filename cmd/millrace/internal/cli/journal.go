@@ -154,7 +154,7 @@ func entryLine(e millrace.JournalEntry, width int) string {
 	if e.Attempt > 1 {
 		where += fmt.Sprintf(" (attempt %d)", e.Attempt)
 	}
-	payload := compact(e.Payload)
+	payload := screen.Compact(e.Payload)
 	if e.Kind == machine.TaskFailed {
 		if failure := millrace.ErrorOf(e.Payload); failure != nil {
 			payload = failure.Error()

@@ -212,7 +212,7 @@ func (a *app) sayFailure(v *millrace.View) {
 	for line := range strings.Lines(v.Error.Message) {
 		a.say("  %s", screen.Clean(line))
 	}
-	width := min(columns(a.err), maxProse)
+	width := min(columns(a.err), screen.MaxProse)
 	for i, line := range screen.Wrap(v.Error.Hint, width-8) {
 		switch {
 		case v.Error.Hint == "":

@@ -147,7 +147,7 @@ func runsTable(runs []millrace.RunSummary, now time.Time, width int, s screen.St
 			}
 		}
 		t.Rows = append(t.Rows, []string{
-			screen.Ending(r.ID), r.Workflow + " v" + itoa(r.Version), string(r.Status), created, took, r.Key, labelText(r.Labels), problem,
+			screen.Ending(r.ID), r.Workflow + " v" + itoa(r.Version), string(r.Status), created, took, r.Key, screen.Labels(r.Labels), problem,
 		})
 	}
 	return t.Text(width, s)

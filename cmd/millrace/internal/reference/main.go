@@ -13,7 +13,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: reference FILE")
 		os.Exit(2)
 	}
-	if err := os.WriteFile(os.Args[1], []byte(cli.Reference()), 0o644); err != nil { //nolint:gosec // a page for everybody
+	if err := os.WriteFile(os.Args[1], []byte(page(cli.Commands())), 0o644); err != nil { //nolint:gosec // a page for everybody
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -1,19 +1,16 @@
-package cli
+package main
 
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// Reference gives the page on every command, made of the same words as the help. It does not depend on the environment.
-func Reference() string {
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr}
-	root := a.root()
+// page gives the page on every command, made of the same words as the help. It does not depend on the environment.
+func page(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("# Commands\n\nThis page is made from the help of the program by `make docs`; [cli.md](../cli.md) says what all commands have in common.\n\n")
 	b.WriteString("| command | does |\n|---|---|\n")

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"os"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/millrace-go/millrace/cmd/millrace/internal/cli"
 )
 
 var pageFile = filepath.Join("..", "..", "..", "..", "docs", "reference", "cli.md")
@@ -19,7 +21,7 @@ func TestTheReferenceIsThatOfTheHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Reference(), string(got)); diff != "" {
+	if diff := cmp.Diff(page(cli.Commands()), string(got)); diff != "" {
 		t.Errorf("docs/reference/cli.md is old; `make docs` writes it (-want +got):\n%s", diff)
 	}
 }
@@ -31,7 +33,8 @@ func TestEveryCommandAndFlagIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reference, root := Reference(), newApp(t).root()
+	root := cli.Commands()
+	reference := page(root)
 	for _, c := range documented(root) {
 		if c.Name() == "help" {
 			continue

@@ -1,0 +1,127 @@
+package screen
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace-go/millrace"
+)
+
+// Page shows a run for people.
+func Page(v *millrace.View, items Items, now time.Time, width int, s Style) string {
+	var b strings.Builder
+	f := Frame{View: v, Now: now, Width: min(width, 200), Style: s, Items: items}
+	for _, line := range f.Lines() {
+		b.WriteString(line + "\n")
+	}
+	if v.StepsLeft > 0 {
+		fmt.Fprintf(&b, "  %s left out: --all-steps shows them\n", steps(v.StepsLeft))
+	}
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-10s %s\n", name, Cut(value, max(width-11, 20)))
+		}
+	}
+	b.WriteString("\n")
+	field("id", v.ID)
+	field("key", v.Key)
+	field("home", strings.TrimPrefix(v.Home, "run:"))
+	field("labels", Labels(v.Labels))
+	field("created", v.CreatedAt.In(now.Location()).Format(time.RFC3339))
+	if v.FinishedAt != nil {
+		field("finished", v.FinishedAt.In(now.Location()).Format(time.RFC3339))
+	}
+	field("input", Compact(v.Input))
+	for _, w := range v.Waiting {
+		field("waits for", waiting(w, now))
+	}
+	if v.Error != nil {
+		writeError(&b, v.Error, width)
+	}
+	for _, l := range v.Letters {
+		field("letter", fmt.Sprintf("%d %s %s", l.ID, l.Kind, l.Path))
+	}
+	field("output", Compact(v.Output))
+	return b.String()
+}
+
+// Labels gives labels as they are written on the command line.
+func Labels(labels map[string]string) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		out = append(out, name+"="+Clean(labels[name]))
+	}
+	return strings.Join(out, " ")
+}
+
+func waiting(w millrace.WaitView, now time.Time) string {
+	text := w.For + ": " + orStart(w.Path)
+	if w.Until != nil {
+		text += ", " + Span(w.Until.Sub(now)) + " to go"
+	}
+	if w.Since != nil {
+		text += ", since " + Span(now.Sub(*w.Since))
+	}
+	if w.Needs != "" {
+		text += "; needs " + w.Needs
+	}
+	return text
+}
+
+// writeError writes where, what and how often, the message as it came, and what helps.
+func writeError(b *strings.Builder, e *millrace.ErrorView, width int) {
+	head := e.Code
+	if e.Path != "" {
+		head += " at " + e.Path
+	}
+	if e.Attempt > 1 {
+		head += ", attempt " + strconv.Itoa(e.Attempt)
+	}
+	fmt.Fprintf(b, "%-10s %s\n", "error", Clean(head))
+	for line := range strings.Lines(e.Message) {
+		fmt.Fprintf(b, "%-10s %s\n", "", Cut(Plain(strings.TrimRight(line, "\n")), max(width-11, 20)))
+	}
+	name := "hint"
+	for _, line := range Wrap(e.Hint, max(min(width, MaxProse)-11, 20)) {
+		if e.Hint != "" {
+			fmt.Fprintf(b, "%-10s %s\n", name, line)
+		}
+		name = ""
+	}
+}
+
+// MaxProse is how wide words for people run.
+const MaxProse = 120
+
+func steps(n int) string {
+	if n == 1 {
+		return "1 step"
+	}
+	return strconv.Itoa(n) + " steps"
+}
+
+// orStart names what waits: a step, or the run that has not begun.
+func orStart(path string) string {
+	if path == "" {
+		return "its start"
+	}
+	return path
+}
+
+// Compact gives a JSON text in one line, nothing for null.
+func Compact(raw json.RawMessage) string {
+	if len(raw) == 0 || string(raw) == "null" {
+		return ""
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil { // what a store keeps is JSON
+		return string(raw)
+	}
+	return b.String()
+}
