@@ -20,18 +20,19 @@ type Lanes struct {
 	hinted  bool           // there may be new work anywhere
 	dues    []machine.Time // when tasks that were delayed here become ready, earliest first
 	turn    int            // whose turn it is among the tenants
+	given   int            // slots so far
 }
 
 type tenantLanes struct {
 	name      string
 	workflows []*workflowLanes
 	turn      int
+	first     int // the workflow to begin with when the tenant comes first again
 }
 
 type workflowLanes struct {
 	name  string
 	lanes []*lane
-	turn  int
 }
 
 // lane is a lane that this process serves; maybe says that it may have work: it is forgotten when it came back empty, until
@@ -39,6 +40,7 @@ type workflowLanes struct {
 type lane struct {
 	store.Lane
 	maybe bool
+	given int // how many slots had been given in all when it was last given one
 }
 
 const (
@@ -190,12 +192,13 @@ func (l *Lanes) Waiting(queue string) bool {
 // Share divides the free slots among the lanes that may have work, one slot at a time: in turn among tenants, within a
 // tenant among workflows, within a workflow among lanes. A lane whose queue has no free slot here is passed over.
 func (l *Lanes) Share(s *Slots) ([]store.LaneLimit, *Reservation) {
-	d := division{slots: s, reservation: NewReservation(), place: map[int64]int{}}
+	d := division{lanes: l, slots: s, reservation: NewReservation(), place: map[int64]int{}}
 	if len(l.tenants) == 0 {
 		return nil, d.reservation
 	}
 	first := l.turn
 	l.turn = (l.turn + 1) % len(l.tenants)
+	l.tenants[first].lead()
 	for given := true; given; {
 		given = false
 		for i := range l.tenants {
@@ -212,6 +215,7 @@ func (l *Lanes) Share(s *Slots) ([]store.LaneLimit, *Reservation) {
 
 // division is one sharing out of free slots.
 type division struct {
+	lanes       *Lanes
 	slots       *Slots
 	reservation *Reservation
 	limits      []store.LaneLimit
@@ -229,30 +233,42 @@ func (t *tenantLanes) give(d *division) bool {
 	return false
 }
 
-func (w *workflowLanes) give(d *division) bool {
-	for i := range w.lanes {
-		if d.give(w.lanes[(w.turn+i)%len(w.lanes)]) {
-			w.turn = (w.turn + i + 1) % len(w.lanes)
-			return true
-		}
-	}
-	return false
+// lead has the tenant that comes first begin with the workflow after the one that it began with when it last did: else lanes
+// that are always asked together could keep the one slot of a queue from another for ever.
+func (t *tenantLanes) lead() {
+	t.turn = t.first % len(t.workflows)
+	t.first = t.turn + 1
 }
 
-func (d *division) give(x *lane) bool {
-	if !x.maybe || !d.slots.Fits(d.reservation, x.Queue) {
-		return false
+// give gives one slot to the lane of a workflow that has waited for one longest.
+func (w *workflowLanes) give(d *division) bool {
+	var next *lane
+	for _, x := range w.lanes {
+		if (next == nil || x.given < next.given) && d.takes(x) {
+			next = x
+		}
 	}
+	if next != nil {
+		d.give(next)
+	}
+	return next != nil
+}
+
+// takes says whether a lane can use one more slot.
+func (d *division) takes(x *lane) bool {
+	_, asked := d.place[x.ID]
+	return x.maybe && (asked || len(d.limits) < maxAsked) && d.slots.Fits(d.reservation, x.Queue)
+}
+
+func (d *division) give(x *lane) {
 	i, ok := d.place[x.ID]
 	if !ok {
-		if len(d.limits) == maxAsked {
-			return false
-		}
 		i = len(d.limits)
 		d.place[x.ID] = i
 		d.limits = append(d.limits, store.LaneLimit{Lane: x.ID})
 	}
 	d.limits[i].Limit++
 	d.reservation.Add(x.Queue)
-	return true
+	d.lanes.given++
+	x.given = d.lanes.given
 }

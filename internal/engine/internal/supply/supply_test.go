@@ -1,6 +1,7 @@
 package supply_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -157,5 +158,36 @@ func TestWalkGoesPageByPageAndBeginsAnew(t *testing.T) {
 	now = now.Add(time.Minute)
 	if r, _ = l.Look(now, 0); r.After != 0 {
 		t.Errorf("the walk does not begin anew, but after %d", r.After)
+	}
+}
+
+// Q2: empty lanes that come round in step with each other must not keep a lane with work from being asked for ever.
+func TestEveryLaneIsAskedInTheLongRun(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		lanes := make([]store.Lane, 2+r.IntN(10))
+		for i := range lanes {
+			lanes[i] = store.Lane{
+				Tenant: string(rune('a' + r.IntN(3))), Workflow: string(rune('x' + r.IntN(3))), Queue: []string{"default", "other"}[r.IntN(2)],
+			}
+		}
+		l := known(lanes...)
+		s := supply.NewSlots(1+r.IntN(3), map[string]int{"other": 1})
+		asked := map[int64]int{}
+		for second := range int64(200) {
+			_, _ = l.Look(time.Unix(second+1, 0), 0)
+			got, _ := l.Share(s)
+			for _, x := range got {
+				asked[x.Lane]++
+			}
+			l.Emptied(got, nil)
+		}
+		for i := range lanes {
+			if asked[lanes[i].ID] == 0 {
+				t.Errorf("seed %d: lane %d of %+v was never asked: %v", seed, i+1, lanes, asked)
+				break
+			}
+		}
 	}
 }
