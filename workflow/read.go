@@ -67,6 +67,7 @@ type reader struct {
 	purposes   map[*Body]purpose
 	shared     map[string]*Compensation
 	defaults   *document.Node // of the steps; nil: none
+	usualRetry []RetryPolicy  // of defaults, shared by the steps that say nothing
 	programs   []*pending
 	flows      map[*Body]*flow.Flow
 	doubts     []doubt

@@ -62,7 +62,7 @@ func (r *reader) fallBack(s *Step) {
 	}
 	n := r.nodes[s]
 	if n.Get("retry") == nil {
-		s.Retry = r.retries(r.defaults.Get("retry"))
+		s.Retry = r.usualRetry
 	}
 	if n.Get("timeout") == nil {
 		s.Timeout = span(r.defaults, "timeout")

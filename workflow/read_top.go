@@ -12,6 +12,9 @@ import (
 	"github.com/millrace-go/millrace/workflow/internal/input"
 )
 
+// maxSharedEnv bounds the variables that every command gets: each is compiled for each step.
+const maxSharedEnv = 100
+
 // top reads the keys at the top of a file. What steps refer to comes before the steps.
 func (r *reader) top(n *document.Node) {
 	d := r.def
@@ -31,6 +34,11 @@ func (r *reader) top(n *document.Node) {
 	r.labels(n.Get("labels"))
 	r.vars(n.Get("vars"))
 	r.defaults = n.Get("defaults")
+	if env := r.defaults.Get("env"); env != nil && len(env.Items) > maxSharedEnv {
+		r.Add(env, "write them on the steps that need them, or into a file", "`env` in `defaults` has more than %d variables", maxSharedEnv)
+		r.defaults = nil
+	}
+	r.usualRetry = r.retries(r.defaults.Get("retry"))
 	r.compensations(n.Get("compensations"))
 	if steps := n.Get("steps"); steps != nil {
 		d.Body = r.body(steps, nil, "", 1)

@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,19 @@ steps:
 	}
 	if block.Retry != nil || block.Timeout != 0 || block.Queue != "" || block.Bodies[0].Steps[0].Timeout != 30*time.Second {
 		t.Errorf("block: %+v", block)
+	}
+}
+
+// D5: what every command gets is bounded, because it is read once for each.
+func TestSharedVariablesAreBounded(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 101 {
+		fmt.Fprintf(&b, "A%d: x, ", i)
+	}
+	_, err := workflow.Read("w.yaml", []byte("workflow: w\ndefaults: { env: { "+b.String()+"Z: x } }\nsteps: { a: { shell: x } }\n"))
+	if err == nil || err.Error() != "w.yaml:2:18: `env` in `defaults` has more than 100 variables; write them on the steps that need them, or into a file" {
+		t.Errorf("got %v", err)
 	}
 }
 
