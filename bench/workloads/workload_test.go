@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestAWorkloadDoesWhatItCounts(t *testing.T) {
+	t.Parallel()
+	for name, w := range map[string]backlog{
+		"one step":            {source: steps(1), runs: 120, entries: 2, steps: 1},
+		"a sequence":          {source: steps(5), runs: 20, entries: 6, steps: 5},
+		"a fork":              {source: fork(10), runs: 10, entries: 12, steps: 11},
+		"after many that end": {source: steps(1), runs: 20, entries: 2, steps: 1, ended: 300},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			figures, err := w.measure(t.Context(), filepath.Join(t.TempDir(), "bench.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(figures) == 0 || figures[0].value <= 0 {
+				t.Errorf("figures: %v", figures)
+			}
+		})
+	}
+}
+
+func TestWorkThatWasNotDoneIsFound(t *testing.T) {
+	t.Parallel()
+	w := backlog{source: steps(1), runs: 5, entries: 3, steps: 1}
+	if _, err := w.measure(t.Context(), filepath.Join(t.TempDir(), "bench.db")); err == nil ||
+		!strings.Contains(err.Error(), "with 2 entries, not 3") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestMeasurementsAreLinesOfJSON(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	err := run(t.Context(), []string{"-only", "memory", "-repeat", "1", "-json", "-folder", t.TempDir()}, &out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), `{"workload":"memory","figure":"resident","value":`) {
+		t.Errorf("got %s", out.String())
+	}
+}
