@@ -332,6 +332,7 @@ func (b *bench) until(id string, good func(*millrace.View) bool) *millrace.View 
 		}
 		select {
 		case <-changed:
+		case <-time.After(20 * time.Millisecond): // a change before the store was listened to is told to nobody
 		case <-ctx.Done():
 			b.t.Fatalf("it never came to that; steps: %q", steps(v))
 		}
