@@ -25,9 +25,10 @@ func TestTheWorkflowsOfTheDocumentsAreValid(t *testing.T) {
 	}
 }
 
+// The contract names every command, and the reference that is made of the help every flag.
 func TestEveryCommandAndFlagIsInTheDocuments(t *testing.T) {
 	t.Parallel()
-	page := read(t, "../docs/cli.md")
+	page, reference := read(t, "../docs/cli.md"), read(t, "../docs/reference/cli.md")
 	commands := regexp.MustCompile(`(?m)^  (\w+) `).FindAllStringSubmatch(section(help(t), "Available Commands:"), -1)
 	if len(commands) == 0 {
 		t.Fatal("the help names no command")
@@ -41,8 +42,8 @@ func TestEveryCommandAndFlagIsInTheDocuments(t *testing.T) {
 			t.Errorf("docs/cli.md does not name the command %s", name)
 		}
 		for _, f := range regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[a-z-]+)`).FindAllStringSubmatch(section(help(t, name), "Flags:"), -1) {
-			if f[1] != "--help" && !strings.Contains(page, f[1]) {
-				t.Errorf("docs/cli.md does not name the flag %s of %s", f[1], name)
+			if f[1] != "--help" && !strings.Contains(reference, f[1]) {
+				t.Errorf("docs/reference/cli.md does not name the flag %s of %s", f[1], name)
 			}
 		}
 	}
