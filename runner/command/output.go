@@ -20,7 +20,7 @@ const outputSource = "$MILLRACE_OUTPUT"
 // readOutput gives what was written to $MILLRACE_OUTPUT; a file that is empty or gone is nothing written. The program may
 // have put anything in its place, so nothing is followed and nothing waited for.
 func readOutput(file string, limit int) ([]byte, *Failure) {
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) //nolint:gosec // a file of our own
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
