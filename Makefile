@@ -31,8 +31,9 @@ test: ## all tests, with the race detector, the built binary and its crash test 
 short: ## the tests, without the race detector and the long ones
 	$(GO) test -short $(PKGS)
 
+# The linter's cache is the checkout's own: it holds paths, and those of another checkout match no exception of the configuration.
 lint: ## golangci-lint, formatting, shell scripts and go.mod
-	@lint=$(call TOOL,golangci-lint) && "$$lint" run $(PKGS)
+	@lint=$(call TOOL,golangci-lint) && GOLANGCI_LINT_CACHE='$(CURDIR)/bin/lint' "$$lint" run $(PKGS)
 	@unformatted=$$($(call TOOL,gofumpt) -l $(GOFILES)); \
 	if [ -n "$$unformatted" ]; then printf 'not formatted (make fmt):\n%s\n' "$$unformatted"; exit 1; fi
 	@$(GO) mod tidy -diff
