@@ -7,7 +7,7 @@ found=0
 while IFS=: read -r file target; do
 	found=1
 	printf '%s %s for %s\n' "./$(dirname "$file")" "$target" "${FUZZTIME:-30s}"
-	"$go" test -run '^$' -fuzz "^${target}\$" -fuzztime "${FUZZTIME:-30s}" "./$(dirname "$file")"
+	"$go" test -run '^$' -fuzz "^${target}\$" -fuzztime "${FUZZTIME:-30s}" -fuzzminimizetime 20x "./$(dirname "$file")"
 done < <(git ls-files --cached --others --exclude-standard '*_test.go' | grep -v /testdata/ |
 	xargs grep -HoE '^func Fuzz[A-Za-z0-9_]*' | sed 's/:func /:/')
 if [ "$found" = 0 ]; then
