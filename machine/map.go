@@ -136,22 +136,33 @@ func (t *turn) itemOver(it item) {
 	t.moreItems(it.q.up, it.q.owner, it.a)
 }
 
-func (t *turn) itemFailed(q *place, attempt int, e *Error) bool {
-	it, ok := t.openItemAt(q)
-	if !ok || !it.current(attempt) {
-		return false
-	}
-	if it.chunk.States[it.i] == StepStopping {
-		it.chunk.States[it.i] = StepCancelled
-		t.itemOver(it)
-		return true
-	}
+// itemCancelled ends an item that was told to stop.
+func (t *turn) itemCancelled(it item) {
+	it.chunk.States[it.i] = StepCancelled
+	t.itemOver(it)
+}
+
+// remember notes that an attempt was settled and that the item goes on.
+func (it *item) remember(attempt int) *Live {
 	live := it.chunk.Live[it.i]
 	if live == nil {
 		live = &Live{}
 		set(&it.chunk.Live, it.i, live)
 	}
 	live.Attempt = attempt
+	return live
+}
+
+func (t *turn) itemFailed(q *place, attempt int, e *Error) bool {
+	it, ok := t.openItemAt(q)
+	if !ok || !it.current(attempt) {
+		return false
+	}
+	if it.chunk.States[it.i] == StepStopping {
+		t.itemCancelled(it)
+		return true
+	}
+	live := it.remember(attempt)
 	e.Step = q.path
 	if due, again := t.retry(q.body.Steps[0], live, q.path, e); again {
 		t.startItem(q, live, due)
@@ -176,16 +187,10 @@ func (t *turn) itemReleased(q *place, attempt int) bool {
 		return false
 	}
 	if it.chunk.States[it.i] == StepStopping {
-		it.chunk.States[it.i] = StepCancelled
-		t.itemOver(it)
+		t.itemCancelled(it)
 		return true
 	}
-	live := it.chunk.Live[it.i]
-	if live == nil {
-		live = &Live{}
-		set(&it.chunk.Live, it.i, live)
-	}
-	live.Attempt = attempt
+	live := it.remember(attempt)
 	t.startItem(q, live, 0)
 	return true
 }
@@ -195,7 +200,6 @@ func (t *turn) itemStopped(q *place) bool {
 	if !ok || it.chunk.States[it.i] != StepStopping {
 		return false
 	}
-	it.chunk.States[it.i] = StepCancelled
-	t.itemOver(it)
+	t.itemCancelled(it)
 	return true
 }
