@@ -45,6 +45,27 @@ type Env struct {
 	Steps map[string]StepEnv `json:"s,omitempty"`
 	Items map[string]ItemEnv `json:"x,omitempty"` // by the name given with `as`
 	Pass  *PassEnv           `json:"n,omitempty"`
+
+	Undone   *UndoneEnv `json:"u,omitempty"` // in a compensation: the step that it undoes
+	Redriven *Redriven  `json:"r,omitempty"` // a person gave the task a new input
+	Ending   Status     `json:"d,omitempty"` // in finally: how the run is going to end
+}
+
+// UndoneEnv is `step` in a compensation. Prev, Steps, Items and Pass of its Env are what the programs of that step saw too,
+// so that whoever claims the compensation finds the step's input again: its `with`, else Prev.
+type UndoneEnv struct {
+	Path     string    `json:"p"`           // its task, or the activation of a composite
+	Attempt  int       `json:"a,omitempty"` // the number of its last attempt
+	Output   Data      `json:"o,omitzero"`  // null if it failed
+	Done     bool      `json:"s,omitempty"` // it succeeded
+	Redriven *Redriven `json:"r,omitempty"` // of the step
+}
+
+// Redriven is the input that a person gave a task, instead of what its step says. N counts such inputs: each gives the task a
+// new key.
+type Redriven struct {
+	N     int  `json:"n"`
+	Input Data `json:"i,omitzero"`
 }
 
 // StepEnv is steps.KEY as a program sees it.

@@ -18,6 +18,7 @@ type (
 		Due      Time
 		Attempt  int   // number of the last attempt before; 0: none
 		Lease    int64 // milliseconds; 0: the engine's default
+		Held     bool  // the run is paused: it is not claimable until FreeTasks
 		Env      Env   // what its programs see, as references
 		Refs     []Ref // the payloads that Env refers to and that the claim should bring along
 	}
@@ -43,19 +44,46 @@ type (
 		Data json.RawMessage
 	}
 
-	// OpenLetter opens a dead letter: a failure that waits for a person.
+	// HoldTasks keeps the run's tasks that nobody holds from being claimed, delayed ones too.
+	HoldTasks struct{}
+
+	// FreeTasks ends HoldTasks: each task is as claimable, or as delayed, as it was before.
+	FreeTasks struct{}
+
+	// OpenLetter opens a dead letter: a failure that waits for a person. At most one of a kind is open at a path.
 	OpenLetter struct {
 		Kind  LetterKind
 		Path  string // the step that failed; "" for the run as a whole
 		Error *Error
 	}
 
+	// CloseLetter closes the open letter of this kind at this path, or all of the run but those of kind LetterFinally when
+	// Kind is empty. One that is not open is no mistake.
+	CloseLetter struct {
+		Kind LetterKind
+		Path string
+		How  LetterState
+	}
+
 	// EndRun ends the run: what is live of it (tasks, timers, inbox, documents of scopes but those of finished maps) is
-	// deleted. The machine has stopped everything before.
+	// deleted. Keep leaves the documents: somebody may carry on. A run that has ended may end again, after an order on a
+	// letter or a RetryRequested.
 	EndRun struct {
 		Status Status
 		Error  *Error
+		Keep   bool
 	}
+)
+
+// LetterState is what became of a dead letter.
+type LetterState string
+
+// The states of a dead letter.
+const (
+	LetterOpen       LetterState = "open"
+	LetterRedriven   LetterState = "redriven"   // its work was tried again
+	LetterDropped    LetterState = "dropped"    // its work was given up
+	LetterSuperseded LetterState = "superseded" // a cancel, an abort or a retry of the run made it pointless
 )
 
 // LetterKind says what a dead letter is about.
@@ -63,7 +91,11 @@ type LetterKind string
 
 // The kinds of dead letters of this version.
 const (
-	LetterFailure LetterKind = "failure" // a failure that nothing handles, of a workflow that declares no compensation
+	LetterFailure      LetterKind = "failure"         // a failure that nothing handles, of a workflow that declares no compensation; Path: the step, or ""
+	LetterParked       LetterKind = "parked"          // a step that waits for a person; Path: its task
+	LetterCompensation LetterKind = "compensation"    // a compensation that gave up; Path: its task
+	LetterUnknown      LetterKind = "outcome_unknown" // compensations passed over because nobody knows whether their steps were done; Path: ""
+	LetterFinally      LetterKind = "finally"         // the failure of finally; it can only be dropped; Path: the step
 )
 
 func (StartTask) effect()   {}
@@ -71,5 +103,8 @@ func (StopTask) effect()    {}
 func (SetTimer) effect()    {}
 func (CancelTimer) effect() {}
 func (PutValue) effect()    {}
+func (HoldTasks) effect()   {}
+func (FreeTasks) effect()   {}
 func (OpenLetter) effect()  {}
+func (CloseLetter) effect() {}
 func (EndRun) effect()      {}

@@ -15,7 +15,32 @@ const (
 	TaskStopped   EventKind = "task_stopped"   // Path: a StopTask found the task unheld and deleted it, or its holder let go
 	TimerFired    EventKind = "timer_fired"    // Path: the timer's key
 	EventReceived EventKind = "event_received" // Name, Key; Payload: the data
+	TaskLate      EventKind = "task_late"      // Path, Attempt: an outcome whose token was no longer current; Name: LateSuccess (Payload: the output) or LateFailure (Payload: the Error)
+
+	// Orders of people. Payload: an Order.
+	CancelRequested  EventKind = "cancel_requested"  // stop, undo, end as cancelled
+	AbortRequested   EventKind = "abort_requested"   // end at once; nothing is awaited, nothing undone
+	PauseRequested   EventKind = "pause_requested"   // nothing of the run is claimed until it is resumed
+	ResumeRequested  EventKind = "resume_requested"  // the end of a pause
+	RedriveRequested EventKind = "redrive_requested" // Name, Path: kind and path of an open letter; its work is tried again
+	DropRequested    EventKind = "drop_requested"    // Name, Path: kind and path of an open letter; its work is given up
+	RetryRequested   EventKind = "retry_requested"   // an ended run does again what is not in force; see Rebuild
 )
+
+// What a late outcome said, in the Name of TaskLate.
+const (
+	LateSuccess = "succeeded"
+	LateFailure = "failed"
+)
+
+// Order is the payload of what a person asks for.
+type Order struct {
+	By     string          `json:"by,omitempty"`     // who
+	Reason string          `json:"reason,omitempty"` // why
+	Input  json.RawMessage `json:"input,omitempty"`  // redrive: a new input instead of the old one
+	From   string          `json:"from,omitempty"`   // retry: a step of the root that is done again too, with all that follows
+	Again  bool            `json:"again,omitempty"`  // retry: also what succeeded and was not undone
+}
 
 // Event is one fact told to a run, and, once applied, one entry of its journal.
 type Event struct {
@@ -76,4 +101,6 @@ const (
 	CodeStepLimit      = "step_limit"
 	CodeJournalLimit   = "journal_limit"
 	CodeOutcomeUnknown = "outcome_unknown"
+	CodeDeadline       = "deadline"
+	CodeCancelled      = "cancelled"
 )

@@ -40,16 +40,27 @@ type Status string
 
 // The statuses of a run that this version reaches (MACHINE 6).
 const (
-	Pending   Status = "pending"
-	Running   Status = "running"
-	Stopping  Status = "stopping" // a failure nothing handles: what still runs is stopped and waited for
-	Succeeded Status = "succeeded"
-	Failed    Status = "failed"
+	Pending      Status = "pending"
+	Running      Status = "running"
+	Paused       Status = "paused"       // by a person; it shows over the status that a resume gives back
+	Parked       Status = "parked"       // only steps that wait for a person keep it open
+	Stopping     Status = "stopping"     // a failure nothing handles, or a cancel: what still runs is stopped and waited for
+	Compensating Status = "compensating" // what was done is being undone
+	Succeeded    Status = "succeeded"
+	Failed       Status = "failed"
+	Cancelled    Status = "cancelled"
+	Aborted      Status = "aborted"
+	Dead         Status = "dead" // something could not be undone: a letter says what
 )
 
 // Ended says whether s is a final status.
 func (s Status) Ended() bool {
-	return s == Succeeded || s == Failed || s == "cancelled" || s == "aborted" || s == "dead"
+	switch s {
+	case Succeeded, Failed, Cancelled, Aborted, Dead:
+		return true
+	default:
+		return false
+	}
 }
 
 // Header is what a run is from its start on. Nothing changes it.

@@ -63,8 +63,14 @@ const DefaultQueue = "default"
 // file's folder take them.
 func CommandHandler(home string) string { return "run@" + home }
 
-// TaskKey is the idempotency key of the task at path: the same over retries, different for every other activation.
-func TaskKey(h Header, path string) string { return h.ID + "/" + path }
+// TaskKey is the idempotency key of the task at path: the same over retries and a redrive with the same input, different for
+// every other activation, for its compensation, and after a redrive with a new input (again: the Env's; nil when there was none).
+func TaskKey(h Header, path string, again *Redriven) string {
+	if again != nil {
+		return h.ID + "/" + path + "!" + strconv.Itoa(again.N)
+	}
+	return h.ID + "/" + path
+}
 
 func hasFor(s *workflow.Step) bool {
 	for i := range s.Retry {

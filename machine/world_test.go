@@ -296,7 +296,7 @@ func (w *world) input(task *worldTask) string {
 		return err.Error()
 	}
 	run := w.load("", true)
-	info := TaskInfo{Key: TaskKey(w.header, task.Path), Attempt: task.Attempt + 1, Path: task.Path}
+	info := TaskInfo{Key: TaskKey(w.header, task.Path, task.Env.Redriven), Attempt: task.Attempt + 1, Path: task.Path}
 	env, err := Environment(task.Env, w.header, &info, run, w.payload)
 	if err != nil {
 		return err.Error()

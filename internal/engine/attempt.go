@@ -128,7 +128,7 @@ func (e *Engine) take(ctx context.Context, tasks []store.Claimed, hops int, chai
 		c := &tasks[i]
 		a := &Attempt{
 			Header: c.Run.Run.Header, Path: c.Path, Number: c.Attempt,
-			Key: machine.TaskKey(c.Run.Run.Header, c.Path), Handler: c.Lane.Handler, Queue: c.Lane.Queue,
+			Key: machine.TaskKey(c.Run.Run.Header, c.Path, c.Env.Redriven), Handler: c.Lane.Handler, Queue: c.Lane.Queue,
 			StartedAt: e.now(), engine: e, handler: e.cfg.Handlers[c.Lane.Handler], task: c.Task, token: c.Token,
 			seen: c.Run.Run, payloads: c.Payloads, hops: hops, chain: chain, slot: true,
 			renewAt: started.Add(e.renewAfter(c.Lease)),
