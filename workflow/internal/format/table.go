@@ -14,7 +14,7 @@ import (
 )
 
 // Stage is that of this version: what begins to run at a later one can be read and drawn, but not started.
-const Stage = 2
+const Stage = 3
 
 // reserved is the stage of keys that have no meaning yet.
 const reserved = 99

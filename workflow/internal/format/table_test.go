@@ -61,7 +61,7 @@ func places(t *testing.T, of string, e *entry, s *shape) {
 
 func TestTheActionsOfThisVersion(t *testing.T) {
 	t.Parallel()
-	want := []string{"task", "run", "shell", "http", "set", "wait", "switch", "steps", "parallel", "map", "loop", "fail", "end"}
+	want := []string{"task", "run", "shell", "http", "set", "wait", "switch", "steps", "parallel", "map", "loop", "savepoint", "fail", "end"}
 	if diff := cmp.Diff(want, Actions()); diff != "" {
 		t.Error(diff)
 	}
