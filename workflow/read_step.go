@@ -206,8 +206,9 @@ func (r *reader) input(s *Step, n *document.Node) {
 	}
 	if with != nil {
 		r.template(s, with, role, uses, func(t *expr.Template) { s.With = t })
-	} else if readsPrev(s) {
-		s.Uses.Prev = true
+	} else if readsInput(s) {
+		undo := r.purposes[s.Body] == undoing
+		s.Uses.Prev, s.Uses.Undone, s.Uses.Error = !undo, undo, undo
 	}
 	r.environment(s, n)
 	if strings.ContainsRune(s.Dir, 0) || strings.HasPrefix(s.Dir, "/") || slices.Contains(strings.Split(s.Dir, "/"), "..") {
@@ -215,8 +216,9 @@ func (r *reader) input(s *Step, n *document.Node) {
 	}
 }
 
-// readsPrev says whether a worker's step without `with` reads what came before.
-func readsPrev(s *Step) bool {
+// readsInput says whether a worker's step without `with` reads what it gets: what came before or, in a compensation, the step
+// that it undoes and the error.
+func readsInput(s *Step) bool {
 	switch a := s.Action.(type) {
 	case *Task:
 		return true

@@ -53,7 +53,7 @@ func (r *reader) top(n *document.Node) {
 	if output := n.Get("output"); output != nil {
 		r.template(nil, output, outputRole, &d.OutputUses, func(t *expr.Template) { d.Output = t })
 	}
-	undone := slices.ContainsFunc(d.Steps, func(s *Step) bool { return s.Compensate != nil })
+	undone := len(d.Compensations) > 0 || slices.ContainsFunc(d.Steps, func(s *Step) bool { return s.Compensate != nil })
 	if d.OnFailure == FailAtOnce && undone {
 		r.Add(n.Get("on_failure"), "leave it out, or take the compensations out", "`on_failure: fail` undoes nothing, and here are compensations")
 	}

@@ -221,7 +221,7 @@ func (r *reader) savepoint(s *Step, v *document.Node) {
 	if v.Is("false") {
 		r.Add(v, "write true, or leave the step out", "`savepoint` wants true, not false")
 	}
-	if s.Body.Parent != nil || r.purposes[s.Body] != 0 {
+	if s.Body.Parent != nil || s.Body.Slot != "" {
 		r.Add(v, "put it among the steps at the top", "a savepoint stands at the root only")
 	}
 }
