@@ -6,19 +6,27 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
 
-// Client looks at runs: it lists, finds and shows them, and executes nothing. It is safe for concurrent use.
+// Client looks at runs and says what is to become of them: it lists, finds and shows them, cancels, pauses and retries them,
+// and executes nothing. It is safe for concurrent use.
 type Client struct {
-	st   store.Store
-	defs definitions
+	st     store.Store
+	defs   definitions
+	teller *engine.Engine // tells runs what people ask of them
 }
 
-// NewClient gives a client that reads st, which stays the caller's to close.
-func NewClient(st store.Store) *Client {
-	return &Client{st: st, defs: definitions{st: st}}
+// NewClient gives a client at st, which stays the caller's to close.
+func NewClient(st store.Store) *Client { return newClient(st, engine.Idle(st)) }
+
+// Client gives a client at the engine's store. What it does to a run, the attempts that this engine holds hear at once.
+func (e *Engine) Client() *Client { return newClient(e.st, e.inner) }
+
+func newClient(st store.Store, teller *engine.Engine) *Client {
+	return &Client{st: st, defs: definitions{st: st}, teller: teller}
 }
 
 // RunSummary is a run in a list.

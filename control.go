@@ -2,9 +2,11 @@ package millrace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
 )
 
@@ -55,7 +57,9 @@ type RetryOrder struct {
 // Retry has an ended run do again what did not succeed or was undone, and all that follows; the rest keeps its output. Errors:
 // ErrNotFound, and a *machine.Refusal that names the step for which it would be unsafe.
 func (c *Client) Retry(ctx context.Context, tenant, run string, o RetryOrder) (Applied, error) {
-	return c.order(ctx, tenant, run, machine.RetryRequested, o.Order)
+	return c.tell(ctx,
+		engine.Order{Tenant: tenant, RunID: run, Event: machine.Event{Kind: machine.RetryRequested}, Ended: true, Rebuild: true},
+		machine.Order{By: o.By, Reason: o.Reason, From: o.From, Again: o.Again})
 }
 
 // PlannedUndo is one compensation that a cancel would start.
@@ -72,9 +76,35 @@ func (c *Client) UndoPlan(ctx context.Context, tenant, run string) ([]PlannedUnd
 
 var errNotYet = errors.New("this version cannot do it yet")
 
-// order tells a run an event of a person.
-func (c *Client) order(_ context.Context, _, run string, kind machine.EventKind, _ Order) (Applied, error) {
-	return Applied{Run: run}, fmt.Errorf("%s of run %s: %w", kind, run, errNotYet)
+// order tells a run what a person asks of it.
+func (c *Client) order(ctx context.Context, tenant, run string, kind machine.EventKind, o Order) (Applied, error) {
+	return c.tell(ctx, engine.Order{Tenant: tenant, RunID: run, Event: machine.Event{Kind: kind}}, machine.Order{By: o.By, Reason: o.Reason})
+}
+
+// tell sends an order with its payload.
+func (c *Client) tell(ctx context.Context, o engine.Order, says machine.Order) (Applied, error) {
+	says.By, says.Reason = engine.Clean(says.By), engine.Clean(says.Reason)
+	payload, err := json.Marshal(says)
+	if err != nil {
+		return Applied{Run: o.RunID}, fmt.Errorf("%s of run %s: %w", o.Event.Kind, o.RunID, err)
+	}
+	o.Event.Payload = payload
+	told, err := c.teller.Tell(ctx, o)
+	a := Applied{Run: o.RunID, Changed: told.Changed}
+	if told.Run != nil {
+		a.Status = told.Run.Status
+	}
+	if err != nil {
+		return a, fmt.Errorf("%s: %w", words[o.Event.Kind], err)
+	}
+	return a, nil
+}
+
+// words name orders for people.
+var words = map[machine.EventKind]string{
+	machine.CancelRequested: "cancel", machine.AbortRequested: "abort", machine.PauseRequested: "pause",
+	machine.ResumeRequested: "resume", machine.RetryRequested: "retry", machine.RedriveRequested: "redrive",
+	machine.DropRequested: "drop",
 }
 
 // Supply names a supply of tasks of a tenant that can be paused as a whole.

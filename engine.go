@@ -63,6 +63,7 @@ type Observer = engine.Observer
 
 // Engine is this process at a store. It is safe for concurrent use.
 type Engine struct {
+	st     store.Store
 	inner  *engine.Engine
 	tenant string
 }
@@ -97,7 +98,7 @@ func New(st store.Store, c Config) (*Engine, error) {
 	if err = errors.Join(append(all, err)...); err != nil {
 		return nil, err
 	}
-	return &Engine{inner: e, tenant: tenant}, nil
+	return &Engine{st: st, inner: e, tenant: tenant}, nil
 }
 
 // Run claims, executes and settles until ctx ends. Then it makes no new claims, lets attempts go on for Grace, interrupts

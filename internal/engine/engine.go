@@ -82,7 +82,17 @@ func New(st store.Store, c Config) (*Engine, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	c = c.withDefaults()
+	return build(st, c.withDefaults()), nil
+}
+
+// Idle gives an engine with the zero Config: one that only tells runs what people ask of them.
+func Idle(st store.Store) *Engine {
+	var c Config
+	return build(st, c.withDefaults())
+}
+
+// build makes an engine of a configuration that is valid and complete.
+func build(st store.Store, c Config) *Engine {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -107,7 +117,7 @@ func New(st store.Store, c Config) (*Engine, error) {
 	if e.cfg.Launcher == nil {
 		e.cfg.Launcher = goroutines{crew.New()}
 	}
-	return e, nil
+	return e
 }
 
 // Owner gives the name under which this engine holds tasks.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -42,7 +41,7 @@ func (e *Engine) fold(ctx context.Context, f *flight) (*folding, error) {
 	if s.def, err = e.definition(ctx, state.Run.Header); err != nil {
 		return nil, err
 	}
-	s.memory = memory{engine: e, run: state.Run, version: state.Version, payloads: map[machine.Ref]json.RawMessage{}}
+	s.memory = newMemory(e, state.Run, state.Version)
 	s.out.From = state.Version
 	for _, x := range s.facts {
 		if err := s.settle(ctx, x); err != nil {
@@ -259,12 +258,23 @@ func (s *folding) gather(effects []machine.Effect) (stops []string) {
 		case machine.EndRun:
 			clear(s.starts)
 			s.order = nil
-		case machine.SetTimer, machine.CancelTimer, machine.OpenLetter:
+		case machine.HoldTasks:
+			s.hold(true)
+		case machine.FreeTasks:
+			s.hold(false)
+		case machine.SetTimer, machine.CancelTimer, machine.OpenLetter, machine.CloseLetter:
 		}
 		s.out.Effects = append(s.out.Effects, effect)
 		s.out.Causes = append(s.out.Causes, s.memory.run.Seq)
 	}
 	return stops
+}
+
+// hold marks the tasks that the settlement starts as held back, or not.
+func (s *folding) hold(held bool) {
+	for _, path := range s.order {
+		s.starts[path].Held = held
+	}
 }
 
 // forget takes a task out of those that the settlement starts.
@@ -336,7 +346,7 @@ func (e *Engine) handOver(s *folding) *supply.Reservation {
 	handlers := map[string]bool{}
 	for _, path := range s.order {
 		t := s.starts[path]
-		if t.Due > s.out.At || e.cfg.Handlers[t.Handler] == nil || !e.slots.Fits(r, t.Queue) {
+		if t.Held || t.Due > s.out.At || e.cfg.Handlers[t.Handler] == nil || !e.slots.Fits(r, t.Queue) {
 			continue
 		}
 		r.Add(t.Queue)
@@ -359,7 +369,7 @@ func (s *folding) canHand(handlers map[string]bool, r *supply.Reservation) bool 
 	n := r.Total
 	for _, path := range s.order {
 		t := s.starts[path]
-		if n == 0 || t.Due > s.out.At || !handlers[t.Handler] {
+		if n == 0 || t.Held || t.Due > s.out.At || !handlers[t.Handler] {
 			continue
 		}
 		if left[t.Queue] == 0 {

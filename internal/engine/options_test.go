@@ -220,12 +220,12 @@ func TestStartSaysEverythingThatIsWrongWithItAtOnce(t *testing.T) {
 func TestStartOfWhatDoesNotRunYetIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
-		w.define("workflow: later\nversion: 1\ndeadline: 1h\nsteps:\n  a: { approve: { title: go } }\n")
+		w.define("workflow: later\nversion: 1\nsteps:\n  a: { approve: { title: go } }\n  b: { task: work, rate: { key: k, limit: 5, per: 1m } }\n")
 		got, err := w.starter(engine.Config{}).Start(w.ctx, []engine.StartRequest{{Tenant: tenant, Workflow: "later"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range []string{"approve", "deadline"} {
+		for _, part := range []string{"approve", "rate"} {
 			if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), part) {
 				t.Errorf("%s is not named in %v", part, got[0].Err)
 			}

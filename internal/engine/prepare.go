@@ -177,6 +177,10 @@ type memory struct {
 	unborn   bool // the run is not in the store yet
 }
 
+func newMemory(e *Engine, run *machine.Run, version int64) memory {
+	return memory{engine: e, run: run, version: version, payloads: map[machine.Ref]json.RawMessage{}}
+}
+
 func (m *memory) load(r machine.Ref) (json.RawMessage, bool) {
 	raw, ok := m.payloads[r]
 	return raw, ok

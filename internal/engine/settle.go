@@ -115,11 +115,7 @@ func (e *Engine) won(ctx context.Context, s *folding, handed []store.Claimed, as
 			e.release(x.attempt)
 		}
 	}
-	for _, path := range s.stops {
-		if a := e.held[taskKey{run: f.key.id, path: path}]; a != nil {
-			e.interrupt(a, stopped)
-		}
-	}
+	e.stopHeld(s)
 	e.foresee(s.out.Effects)
 	for i := range handed {
 		handed[i].Run = f.state
@@ -128,6 +124,15 @@ func (e *Engine) won(ctx context.Context, s *folding, handed []store.Claimed, as
 	begun := e.take(ctx, handed, hops+1, chain, asked)
 	e.land(f, nil)
 	return begun
+}
+
+// stopHeld tells the attempts that a settlement marked, as far as they are held here. The caller holds e.mu.
+func (e *Engine) stopHeld(s *folding) {
+	for _, path := range s.stops {
+		if a := e.held[taskKey{run: s.flight.key.id, path: path}]; a != nil {
+			e.interrupt(a, stopped)
+		}
+	}
 }
 
 // foresee notes when the timers that were set and the tasks that were delayed come due, so that nobody has to poll for them.
@@ -142,7 +147,7 @@ func (e *Engine) foresee(effects []machine.Effect) {
 				e.signals.timer.raise()
 			}
 		case machine.StartTask:
-			if x.Due > now && e.cfg.Handlers[x.Handler] != nil {
+			if x.Due > now && !x.Held && e.cfg.Handlers[x.Handler] != nil {
 				e.lanes.Foresee(x.Due)
 				e.signals.claim.raise()
 			}
