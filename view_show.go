@@ -174,7 +174,7 @@ func (f *Follower) readLive(ctx context.Context) (live, error) {
 			return l, err
 		}
 	}
-	letters, err := f.c.st.Letters(ctx, f.tenant, f.id, defaultSteps)
+	letters, err := f.c.st.Letters(ctx, store.LetterFilter{Tenant: f.tenant, RunID: f.id, Limit: defaultSteps})
 	if err != nil {
 		return l, err
 	}

@@ -15,6 +15,8 @@ var (
 	ErrEnded = errors.New("the run has ended")
 	// ErrRefused: no store keeps this content, or the database refused it; nothing was changed.
 	ErrRefused = errors.New("the content cannot be stored")
+	// ErrDamaged: something of one run is stored that cannot be read; see DamagedError. Other runs are unharmed.
+	ErrDamaged = errors.New("damaged")
 	// ErrSkewed: the time given is more than a second away from the store's clock; nothing was changed.
 	ErrSkewed = errors.New("the time given differs from the store's")
 	// ErrUnusable: the database cannot be used as it is: not a database, from a newer version, no right to it, locked for
@@ -42,6 +44,27 @@ func (e *ConflictError) Error() string {
 
 // Is makes errors.Is(err, ErrConflict) true.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// CodeDamaged is the code of an error that stands where a stored one cannot be read.
+const CodeDamaged = "damaged"
+
+// DamagedError names what is stored of a run and cannot be read.
+type DamagedError struct {
+	RunID string
+	What  string // "document m[3]", "root document", "options", "task a"
+	Err   error  // why
+}
+
+// Error names the run, the thing and the reason.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("run %s: %s is damaged: %v", e.RunID, e.What, e.Err)
+}
+
+// Is makes errors.Is(err, ErrDamaged) true.
+func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }
+
+// Unwrap gives the reason.
+func (e *DamagedError) Unwrap() error { return e.Err }
 
 // StoreError is a fault with what to do about it.
 type StoreError struct {

@@ -25,6 +25,7 @@ type Store interface {
 	Definitions
 	Starter
 	Worker
+	Supply
 	Mailbox
 	Reader
 
@@ -90,6 +91,7 @@ type Worker interface {
 	// served in the order given, each by rank: the time when the task became ready less 2 s for each point of priority,
 	// smallest first (equal ranks: in no promised order). A paused lane gives nothing. Each task gets its next attempt
 	// number, Token, Owner, and a lease of its own Lease, else the claim's, from the store's now. Claim writes tasks only.
+	// A task whose run cannot be read (ErrDamaged) stops no other: it is left out, and Delayed for a minute.
 	Claim(ctx context.Context, c Claim) ([]Claimed, error)
 	// HeldBy gives what owner holds under token, by run and path, as Claim gave it: how a caller finds out what a claim or a
 	// hand-over did whose answer was lost. A task whose run cannot be read is left out.
@@ -108,7 +110,8 @@ type Worker interface {
 	// Beat records that a process lives: its row is made or refreshed. A repeat is no mistake.
 	Beat(ctx context.Context, p Process) error
 	// Expired lists held tasks whose lease ran out before the store's now, or whose owner is proved dead (Dead), by
-	// LeaseUntil, oldest first, at most limit. It changes nothing: who declares a loss settles it under a Guard.
+	// LeaseUntil, oldest first, at most limit. It changes nothing: who declares a loss settles it under a Guard. A task whose
+	// programs cannot be read (ErrDamaged) comes without Env and Refs.
 	Expired(ctx context.Context, limit int) ([]Live, error)
 	// Retire removes a process's row: it holds nothing any more. One that is not there is no mistake.
 	Retire(ctx context.Context, owner string) error
@@ -126,7 +129,7 @@ type Lane struct {
 	Queue    string
 	Handler  string
 	Workflow string
-	Paused   bool
+	Paused   bool // a pause covers it: nothing of it is claimed or handed over; see Supply
 }
 
 // Claim asks for ready tasks.
@@ -177,7 +180,7 @@ type Live struct {
 	Task
 	Tenant     string
 	State      TaskState
-	Due        machine.Time // Delayed: not before; else without meaning
+	Due        machine.Time // Delayed: not before; OnHold: as it was before; else without meaning
 	Token      int64        // Leased: the current token; else 0, as the fields below are zero
 	Owner      string
 	LeaseUntil machine.Time
@@ -194,6 +197,7 @@ const (
 	Ready   TaskState = iota
 	Delayed           // not before Due; a claim that finds it due makes it Ready
 	Leased            // held by Owner until LeaseUntil
+	OnHold            // of a paused run: not claimed and not handed over, until FreeTasks
 )
 
 // Held names an attempt that the caller holds.
@@ -230,12 +234,16 @@ type RunState struct {
 // and Inbox are removed, the run's row and Run.Changes are written, Entries appended, Effects carried out, tasks handed over.
 //
 // Of Run the store writes Status, Seq, At, StartedAt, FinishedAt, the root's document and the changed child documents; the
-// Header is written by Start and never again. The store owns nothing of a settlement after the call returns.
+// Header is written by Start and never again. The store owns nothing of a settlement after the call returns. A run that has
+// ended is settled like any other: it may go on, and end again.
 //
-// StartTask: a Due later than the store's now makes it Delayed, else it is Ready. StopTask: a task that nobody holds is
-// deleted, one that is held is marked, one that is not there is no mistake; the engine knows which by a Guard. EndRun
-// deletes tasks, timers, inbox and child documents, but keeps those of results (their path ends in ":]"), values, journal and
-// letters.
+// StartTask: a Due later than the store's now makes it Delayed, else it is Ready; with Held it is OnHold, its Due kept.
+// StopTask: a task that nobody holds is deleted, one that is held under a token is marked, one that is not there is no
+// mistake; the engine knows which by a Guard. HoldTasks makes the run's Ready and Delayed tasks OnHold, Due, ReadyAt and rank
+// kept, and leaves those that are Leased; FreeTasks makes those that are OnHold Delayed again when Due is later than the store's
+// now, else Ready. OpenLetter of a letter that is open already replaces its error and nothing else. EndRun deletes tasks,
+// timers, inbox, what Tell remembers and, without Keep, child documents but those of results (their path ends in ":]"); it
+// keeps values, journal and letters.
 type Settlement struct {
 	Run     *machine.Run // the run after the events
 	From    int64        // version that the events were applied to; 0: the run is new
@@ -305,7 +313,7 @@ type Settled struct {
 type Mailbox interface {
 	// Tell puts messages into inboxes, each recorded once per (run, ID): a repeat is dropped, whether the first still waits
 	// or was delivered. Seq is given by the store, and Event.At becomes its time; the rest of the event but Loaded comes back
-	// byte for byte. Per item: ErrNotFound, ErrEnded, ErrRefused.
+	// byte for byte. A run remembers the IDs until it ends. Per item: ErrNotFound, ErrEnded, ErrRefused.
 	Tell(ctx context.Context, m []Message) ([]error, error)
 	// Inbox lists waiting messages of all tenants, oldest first.
 	Inbox(ctx context.Context, limit int) ([]Message, error)
@@ -335,8 +343,11 @@ type Timer struct {
 // Reader looks. What is asked of a run that does not exist, or belongs to another tenant, is ErrNotFound.
 type Reader interface {
 	// State reads a run with its root's document, the child documents at the paths scopes (one that does not exist is Put as
-	// nil), and all whose path begins with one of under ("": every one).
+	// nil), and all whose path begins with one of under ("": every one). *DamagedError when one of them cannot be read.
 	State(ctx context.Context, tenant, runID string, scopes, under []string) (RunState, error)
+	// Documents reads all documents of a run as they are stored, by path, the root's under "": for checks and repair. It reads
+	// what State cannot.
+	Documents(ctx context.Context, tenant, runID string) (map[string][]byte, error)
 	// Payloads reads stored payloads; one that does not exist is absent.
 	Payloads(ctx context.Context, tenant, runID string, refs []machine.Ref) (map[machine.Ref]json.RawMessage, error)
 	// Tasks reads live tasks of a run, ordered by path: those at paths that exist; all for nil.
@@ -345,10 +356,12 @@ type Reader interface {
 	Timers(ctx context.Context, tenant, runID string) ([]Timer, error)
 	// Journal reads entries after a number, in order, at most limit.
 	Journal(ctx context.Context, tenant, runID string, after int64, limit int) ([]Entry, error)
-	// Runs lists runs of a tenant, newest first: by id, descending.
+	// Runs lists runs of a tenant, newest first: by id, descending. A stored error that cannot be read has the code
+	// CodeDamaged.
 	Runs(ctx context.Context, f Filter) ([]RunRow, error)
-	// Letters lists dead letters of a tenant, newest first, at most limit (0: 100); runID, if not empty, narrows to one run.
-	Letters(ctx context.Context, tenant, runID string, limit int) ([]Letter, error)
+	// Letters lists dead letters of a tenant, newest first: by id, descending. A stored error that cannot be read has the
+	// code CodeDamaged.
+	Letters(ctx context.Context, f LetterFilter) ([]Letter, error)
 	// Queues counts a tenant's live tasks lane by lane, ordered by queue, handler and workflow, in one query; a lane without a
 	// live task is left out.
 	Queues(ctx context.Context, tenant string) ([]Depth, error)
@@ -362,6 +375,7 @@ type Depth struct {
 	Ready   int
 	Delayed int
 	Leased  int
+	Held    int          // OnHold
 	Oldest  machine.Time // the earliest Task.ReadyAt of those that are Ready; zero: none is
 }
 
@@ -390,20 +404,41 @@ type Filter struct {
 // RunRow is a run in a list.
 type RunRow struct {
 	machine.Header
-	Status     machine.Status
-	Seq        int64
-	StartedAt  machine.Time
-	FinishedAt machine.Time
-	Error      *machine.Error // as EndRun gave it; nil while the run goes on
+	Status       machine.Status
+	StateVersion int64 // as in RunState.Version
+	Seq          int64
+	StartedAt    machine.Time
+	FinishedAt   machine.Time
+	Error        *machine.Error // as EndRun gave it; nil while the run goes on, and when it goes on again
 }
 
-// Letter is a dead letter.
+// Letter is a dead letter: OpenLetter makes it, CloseLetter closes it, and it stays.
 type Letter struct {
-	ID        int64
+	ID        int64 // given by the database, rising
 	Tenant    string
 	RunID     string
+	Workflow  string // of the run
 	Kind      machine.LetterKind
 	Path      string
 	Error     *machine.Error
-	CreatedAt machine.Time
+	State     machine.LetterState
+	CreatedAt machine.Time // At of the settlement that opened it
+	ClosedAt  machine.Time // At of the settlement that closed it; zero: it is open
+}
+
+// LetterFilter selects dead letters of a tenant. Other zero fields select everything.
+type LetterFilter struct {
+	Tenant   string
+	RunID    string
+	Workflow string
+	Kind     machine.LetterKind
+	Path     string
+	State    machine.LetterState
+	FailedAt string       // the step of the letter's error
+	Code     string       // the code of the letter's error
+	Since    machine.Time // opened then or later
+	Until    machine.Time // opened before
+	IDs      []int64      // these alone; not nil and empty: none
+	Before   int64        // keyset: only ids before this one
+	Limit    int          // 0: as many as IDs, or 100 without
 }

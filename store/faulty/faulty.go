@@ -179,6 +179,21 @@ func (s *Store) Watch(ctx context.Context, wake func()) error {
 	return s.call(ctx, "Watch", func() error { return s.inner.Watch(ctx, wake) })
 }
 
+// Pause is that of the store underneath, under the plan.
+func (s *Store) Pause(ctx context.Context, p store.Pause) (bool, error) {
+	return answer(ctx, s, "Pause", func() (bool, error) { return s.inner.Pause(ctx, p) })
+}
+
+// Unpause is that of the store underneath, under the plan.
+func (s *Store) Unpause(ctx context.Context, tenant string, kind store.PauseKind, name string) (bool, error) {
+	return answer(ctx, s, "Unpause", func() (bool, error) { return s.inner.Unpause(ctx, tenant, kind, name) })
+}
+
+// Pauses is that of the store underneath, under the plan.
+func (s *Store) Pauses(ctx context.Context, tenant string) ([]store.Pause, error) {
+	return answer(ctx, s, "Pauses", func() ([]store.Pause, error) { return s.inner.Pauses(ctx, tenant) })
+}
+
 // Tell is that of the store underneath, under the plan.
 func (s *Store) Tell(ctx context.Context, m []store.Message) ([]error, error) {
 	return answer(ctx, s, "Tell", func() ([]error, error) { return s.inner.Tell(ctx, m) })
@@ -204,6 +219,11 @@ func (s *Store) Due(ctx context.Context, limit int) (due []store.Timer, next mac
 // State is that of the store underneath, under the plan.
 func (s *Store) State(ctx context.Context, tenant, runID string, scopes, under []string) (store.RunState, error) {
 	return answer(ctx, s, "State", func() (store.RunState, error) { return s.inner.State(ctx, tenant, runID, scopes, under) })
+}
+
+// Documents is that of the store underneath, under the plan.
+func (s *Store) Documents(ctx context.Context, tenant, runID string) (map[string][]byte, error) {
+	return answer(ctx, s, "Documents", func() (map[string][]byte, error) { return s.inner.Documents(ctx, tenant, runID) })
 }
 
 // Payloads is that of the store underneath, under the plan.
@@ -234,8 +254,8 @@ func (s *Store) Runs(ctx context.Context, f store.Filter) ([]store.RunRow, error
 }
 
 // Letters is that of the store underneath, under the plan.
-func (s *Store) Letters(ctx context.Context, tenant, runID string, limit int) ([]store.Letter, error) {
-	return answer(ctx, s, "Letters", func() ([]store.Letter, error) { return s.inner.Letters(ctx, tenant, runID, limit) })
+func (s *Store) Letters(ctx context.Context, f store.LetterFilter) ([]store.Letter, error) {
+	return answer(ctx, s, "Letters", func() ([]store.Letter, error) { return s.inner.Letters(ctx, f) })
 }
 
 // Queues is that of the store underneath, under the plan.

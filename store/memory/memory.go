@@ -27,11 +27,12 @@ type Store struct {
 	closed    chan struct{}
 	workflows map[named][]store.Workflow // by version, ascending
 	runs      map[string]*run
-	live      map[string]*run // those that EndRun has not ended
+	live      map[string]*run // those that have not ended, or of which something is live
 	keys      map[keyed]key
 	lanes     []*lane // the lane with id n is lanes[n-1]
 	laneOf    map[store.Lane]*lane
-	letters   []letter
+	letters   []*letter // the one with id n is letters[n-1]
+	pauses    map[paused]store.Pause
 	messages  int64 // the last Seq given
 	dead      map[string]bool
 	processes map[string]store.ProcessRow
@@ -96,6 +97,7 @@ func New(clock func() machine.Time) *Store {
 		live:      map[string]*run{},
 		keys:      map[keyed]key{},
 		laneOf:    map[store.Lane]*lane{},
+		pauses:    map[paused]store.Pause{},
 		dead:      map[string]bool{},
 		processes: map[string]store.ProcessRow{},
 		watchers:  map[chan struct{}]struct{}{},
@@ -178,23 +180,6 @@ func (s *Store) hint() {
 	}
 }
 
-// Pause sets or lifts the pause of a lane: while it lasts, nothing of the lane is claimed or handed over. An unknown lane is
-// ErrNotFound.
-func (s *Store) Pause(ctx context.Context, laneID int64, paused bool) error {
-	if err := s.enter(ctx, "pause"); err != nil {
-		return err
-	}
-	defer s.leave()
-	if laneID < 1 || laneID > int64(len(s.lanes)) {
-		return store.ErrNotFound
-	}
-	s.lanes[laneID-1].Paused = paused
-	if !paused {
-		s.hint()
-	}
-	return nil
-}
-
 // Bury declares the process owner dead: from now on Expired lists what it holds. Tests call it where an operating system
 // would have freed a lock.
 func (s *Store) Bury(owner string) {
@@ -212,6 +197,7 @@ func (s *Store) lane(tenant, queue, handler, workflow string) *lane {
 	}
 	l := &lane{Lane: name, tasks: map[*task]struct{}{}}
 	l.ID = int64(len(s.lanes)) + 1
+	l.Paused = s.covered(name)
 	s.lanes = append(s.lanes, l)
 	s.laneOf[name] = l
 	return l

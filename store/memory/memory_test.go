@@ -26,12 +26,6 @@ func open(t *testing.T) storetest.Harness {
 		Store:   s,
 		Advance: func(d time.Duration) { now.Add(d.Microseconds()) },
 		Second:  func(*testing.T) store.Store { return s },
-		Pause: func(t *testing.T, lane int64, paused bool) {
-			t.Helper()
-			if err := s.Pause(t.Context(), lane, paused); err != nil {
-				t.Fatal(err)
-			}
-		},
 	}
 }
 
@@ -57,16 +51,6 @@ func TestTheBuriedHoldNothingForLong(t *testing.T) {
 	expired, err = s.Expired(t.Context(), 9)
 	if err != nil || len(expired) != 1 || !expired[0].Dead || expired[0].Token != held.Token {
 		t.Fatalf("expired %+v, %v, want the task, its owner dead", expired, err)
-	}
-}
-
-func TestPausingAnUnknownLaneIsNotFound(t *testing.T) {
-	t.Parallel()
-	s, _ := withHeldTask(t)
-	for _, lane := range []int64{-1, 0, 2} {
-		if err := s.Pause(t.Context(), lane, true); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("lane %d: %v, want not found", lane, err)
-		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -32,7 +33,10 @@ func (s *Store) State(ctx context.Context, tenant, runID string, scopes, under [
 		}
 	}
 	state, err := r.state(nil, paths)
-	return store.RunState{Run: state, Version: r.version}, err
+	if err != nil {
+		return store.RunState{}, err
+	}
+	return store.RunState{Run: state, Version: r.version}, nil
 }
 
 // state decodes the run as stored, or adds documents to one that was decoded before.
@@ -42,7 +46,7 @@ func (r *run) state(m *machine.Run, paths []string) (*machine.Run, error) {
 			Header: r.Header, Status: r.status, Seq: r.seq, At: r.at, StartedAt: r.started, FinishedAt: r.ended,
 		}
 		if err := m.SetRoot(r.root); err != nil {
-			return nil, err
+			return nil, &store.DamagedError{RunID: r.ID, What: "root document", Err: err}
 		}
 	}
 	for _, path := range paths {
@@ -50,10 +54,27 @@ func (r *run) state(m *machine.Run, paths []string) (*machine.Run, error) {
 			continue
 		}
 		if err := m.Put(path, r.docs[path]); err != nil {
-			return nil, err
+			return nil, &store.DamagedError{RunID: r.ID, What: "document " + path, Err: err}
 		}
 	}
 	return m, nil
+}
+
+// Documents is [store.Reader.Documents].
+func (s *Store) Documents(ctx context.Context, tenant, runID string) (map[string][]byte, error) {
+	if err := s.enter(ctx, "documents"); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	r, err := s.find(tenant, runID)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", runID, err)
+	}
+	out := map[string][]byte{"": bytes.Clone(r.root)}
+	for path, doc := range r.docs {
+		out[path] = bytes.Clone(doc)
+	}
+	return out, nil
 }
 
 // Payloads is [store.Reader.Payloads].
@@ -135,7 +156,8 @@ func (s *Store) Runs(ctx context.Context, f store.Filter) ([]store.RunRow, error
 	for _, r := range s.runs {
 		if r.selected(f) {
 			out = append(out, store.RunRow{
-				Header: r.Header, Status: r.status, Seq: r.seq, StartedAt: r.started, FinishedAt: r.ended, Error: decodeError(r.err),
+				Header: r.Header, Status: r.status, StateVersion: r.version, Seq: r.seq, StartedAt: r.started,
+				FinishedAt: r.ended, Error: decodeError(r.err),
 			})
 		}
 	}
@@ -167,22 +189,6 @@ func (r *run) labelled(labels map[string]string) bool {
 	return true
 }
 
-// Letters is [store.Reader.Letters].
-func (s *Store) Letters(ctx context.Context, tenant, runID string, limit int) ([]store.Letter, error) {
-	if err := s.enter(ctx, "letters"); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	var out []store.Letter
-	for _, l := range slices.Backward(s.letters) {
-		if l.Tenant == tenant && (runID == "" || runID == l.RunID) && len(out) < cmp.Or(limit, defaultRows) {
-			l.Error = decodeError(l.err)
-			out = append(out, l.Letter)
-		}
-	}
-	return out, nil
-}
-
 // Queues is [store.Reader.Queues].
 func (s *Store) Queues(ctx context.Context, tenant string) ([]store.Depth, error) {
 	if err := s.enter(ctx, "queues"); err != nil {
@@ -210,6 +216,8 @@ func (s *Store) Queues(ctx context.Context, tenant string) ([]store.Depth, error
 				d.Delayed++
 			case store.Leased:
 				d.Leased++
+			case store.OnHold:
+				d.Held++
 			}
 		}
 	}

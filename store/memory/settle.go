@@ -60,7 +60,7 @@ func (s *Store) start(st *store.Start, now machine.Time) store.Started {
 	if err != nil {
 		return fail(err)
 	}
-	s.runs[h.ID], s.live[h.ID] = r, r
+	s.runs[h.ID] = r
 	if h.Key != "" {
 		s.keys[id] = key{run: h.ID, hash: st.KeyHash}
 	}
@@ -96,7 +96,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 
 func (s *Store) settle(st *store.Settlement, now machine.Time) store.Settled {
 	r, err := s.find(st.Run.Tenant, st.Run.ID)
-	if err != nil || r.version != st.From || !r.hold(st.Guards) {
+	if err != nil || r.version != st.From || !r.stands(st.Guards) {
 		return store.Settled{Result: store.Lost}
 	}
 	if skewed(st.At, now) {
@@ -114,8 +114,8 @@ func (s *Store) settle(st *store.Settlement, now machine.Time) store.Settled {
 
 func skewed(at, now machine.Time) bool { return at-now > maxSkew || now-at > maxSkew }
 
-// hold says whether all guards hold.
-func (r *run) hold(guards []store.Guard) bool {
+// stands says whether all guards hold.
+func (r *run) stands(guards []store.Guard) bool {
 	for _, g := range guards {
 		if t := r.tasks[g.Path]; t == nil || t.Token != g.Token {
 			return false
@@ -189,6 +189,10 @@ func (s *Store) carryOut(r *run, st *store.Settlement, now machine.Time) []store
 			started = append(started, t)
 		}
 	}
+	delete(s.live, r.ID)
+	if !r.status.Ended() || len(r.tasks)+len(r.timers)+len(r.inbox) > 0 {
+		s.live[r.ID] = r
+	}
 	return handOver(r, st, started, now)
 }
 
@@ -197,6 +201,9 @@ func (r *run) write(st *store.Settlement) {
 	r.version = st.From + 1
 	r.status, r.seq, r.at = st.Run.Status, st.Run.Seq, st.Run.At
 	r.started, r.ended = st.Run.StartedAt, st.Run.FinishedAt
+	if !r.status.Ended() {
+		r.err = nil
+	}
 	r.root = slices.Clone(st.Run.EncodeRoot())
 	for _, change := range st.Run.Changes() {
 		if change.Doc == nil {
@@ -228,15 +235,17 @@ func (s *Store) effect(r *run, effect machine.Effect, cause int64, at, now machi
 		delete(r.timers, e.Key)
 	case machine.PutValue:
 		r.values[e.Ref] = clone(e.Data)
+	case machine.HoldTasks:
+		r.hold()
+	case machine.FreeTasks:
+		r.free(now)
 	case machine.OpenLetter:
-		l := letter{err: encodeError(e.Error)}
-		l.Letter = store.Letter{
-			ID: int64(len(s.letters)) + 1, Tenant: r.Tenant, RunID: r.ID, Kind: e.Kind, Path: e.Path, CreatedAt: at,
-		}
-		s.letters = append(s.letters, l)
+		s.openLetter(r, e, at)
+	case machine.CloseLetter:
+		s.closeLetters(r, e, at)
 	case machine.EndRun:
 		r.err = encodeError(e.Error)
-		s.end(r)
+		r.end(e.Keep)
 	}
 	return nil
 }
@@ -255,25 +264,50 @@ func (s *Store) startTask(r *run, e machine.StartTask, cause int64, at, now mach
 	if e.Due > now {
 		t.State, t.Due = store.Delayed, e.Due
 	}
+	if e.Held {
+		t.State = store.OnHold
+	}
 	t.rank = int64(t.ReadyAt) - int64(e.Priority)*perBoost
 	r.tasks[e.Path] = t
 	l.tasks[t] = struct{}{}
 	return t
 }
 
-// end deletes what is live of a run.
-func (s *Store) end(r *run) {
+// hold keeps tasks that nobody holds from being claimed.
+func (r *run) hold() {
+	for _, t := range r.tasks {
+		if t.State == store.Ready || t.State == store.Delayed {
+			t.State = store.OnHold
+		}
+	}
+}
+
+// free ends hold.
+func (r *run) free(now machine.Time) {
+	for _, t := range r.tasks {
+		switch {
+		case t.State != store.OnHold:
+		case t.Due > now:
+			t.State = store.Delayed
+		default:
+			t.State, t.Due = store.Ready, 0
+		}
+	}
+}
+
+// end deletes what is live of a run; keep leaves its documents.
+func (r *run) end(keep bool) {
 	for _, t := range r.tasks {
 		r.drop(t)
 	}
 	clear(r.timers)
-	r.inbox, r.told = nil, nil
+	clear(r.told)
+	r.inbox = nil
 	for path := range r.docs {
-		if !strings.HasSuffix(path, resultsEnd) {
+		if !keep && !strings.HasSuffix(path, resultsEnd) {
 			delete(r.docs, path)
 		}
 	}
-	delete(s.live, r.ID)
 }
 
 func handOver(r *run, st *store.Settlement, started []*task, now machine.Time) []store.Claimed {

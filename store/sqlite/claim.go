@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -237,7 +238,7 @@ func (t *taking) bring(candidates []candidate) (taken []*candidate, err error) {
 	for i := range candidates {
 		k := &candidates[i]
 		claimed, size, err := t.load(k)
-		if damaged(err) {
+		if errors.Is(err, store.ErrDamaged) {
 			if err := t.postpone(k); err != nil {
 				return nil, err
 			}

@@ -8,6 +8,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
 )
 
 // conn is one connection. Its statements are prepared once and kept by their text. A limit is written as a sum: SQLite looks
@@ -168,15 +169,15 @@ func bytesAt(r *row, col int) []byte {
 
 func timeAt(r *row, col int) machine.Time { return machine.Time(r.ColumnInt64(col)) }
 
-// failureAt reads an error stored as JSON; nil for NULL.
-func failureAt(r *row, col int) (*machine.Error, error) {
+// failureAt reads an error stored as JSON; nil for NULL, and for what cannot be read one that says so.
+func failureAt(r *row, col int) *machine.Error {
 	b := bytesAt(r, col)
 	if b == nil {
-		return nil, nil
+		return nil
 	}
 	e := &machine.Error{}
 	if err := json.Unmarshal(b, e); err != nil {
-		return nil, fmt.Errorf("stored error: %w", err)
+		return &machine.Error{Code: store.CodeDamaged, Message: "the stored error cannot be read: " + err.Error()}
 	}
-	return e, nil
+	return e
 }

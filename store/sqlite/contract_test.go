@@ -60,12 +60,6 @@ func harness(t *testing.T) storetest.Harness {
 			s = another(t)
 			return s
 		},
-		Pause: func(t *testing.T, lane int64, paused bool) {
-			t.Helper()
-			if err := s.Pause(t.Context(), lane, paused); err != nil {
-				t.Fatal(err)
-			}
-		},
 	}
 }
 

@@ -22,7 +22,9 @@ const (
 	// What an ended run leaves behind, in four probes of a primary key: nothing, for nearly all runs.
 	remainsSQL = `select exists (select 1 from tasks where run = ?1), exists (select 1 from timers where run = ?1),
 		exists (select 1 from scopes where run = ?1), exists (select 1 from told where run = ?1)`
-	letterSQL = "insert into dead_letters (tenant, run, kind, path, error, created_at) values (?, ?, ?, ?, ?, ?)"
+	// The tasks of one run, in the primary key.
+	holdSQL = "update tasks set state = 3 where run = ? and state < 2"
+	freeSQL = "update tasks set state = iif(due > ?2, 1, 0), due = iif(due > ?2, due, 0) where run = ?1 and state = 3"
 )
 
 // endSQL deletes what is live of a run, in the order of remainsSQL: each is one range of a primary key. Documents of results
@@ -32,6 +34,8 @@ var endSQL = []string{
 	"delete from timers where run = ?",
 	"delete from scopes where run = ? and substr(path, -2) <> ':]'",
 }
+
+const documents = 2 // their place in endSQL
 
 // carryOut does all that follows the run's row and the guards, in the order of store.Settlement.
 func (w *settling) carryOut(m *member) ([]store.Claimed, error) {
@@ -113,10 +117,17 @@ func (w *settling) effect(m *member, i int, effect machine.Effect) error {
 		_, err := w.c.exec("insert into run_values values (?, ?, ?, ?)", m.id, e.Ref.Key, e.Ref.Index, e.Data)
 		return err
 	case machine.OpenLetter:
-		_, err := w.c.exec(letterSQL, m.Run.Tenant, m.id, string(e.Kind), e.Path, encodeFailure(e.Error), m.At)
+		return w.openLetter(m, &e)
+	case machine.CloseLetter:
+		return w.closeLetters(m, &e)
+	case machine.HoldTasks:
+		_, err := w.c.exec(holdSQL, m.id)
+		return err
+	case machine.FreeTasks:
+		_, err := w.c.exec(freeSQL, m.id, w.now)
 		return err
 	case machine.EndRun:
-		return w.end(m)
+		return w.end(m, e.Keep)
 	}
 	return fmt.Errorf("effect %T: unknown to this store", effect)
 }
@@ -135,7 +146,7 @@ func (w *settling) stop(m *member, path string) error {
 	return err
 }
 
-func (w *settling) end(m *member) error {
+func (w *settling) end(m *member, keep bool) error {
 	var remains [4]bool
 	_, err := w.c.one(remainsSQL, func(r *row) error {
 		for i := range remains {
@@ -147,7 +158,7 @@ func (w *settling) end(m *member) error {
 		return err
 	}
 	for i, query := range endSQL {
-		if !remains[i] {
+		if !remains[i] || keep && i == documents {
 			continue
 		}
 		if _, err := w.c.exec(query, m.id); err != nil {
@@ -195,9 +206,13 @@ func (w *settling) start(m *member, i int, e *machine.StartTask, handed []store.
 		t.ReadyAt = m.At
 	}
 	live := store.Live{Task: t, State: store.Ready}
-	switch {
-	case e.Due > w.now:
+	if e.Due > w.now {
 		live.State, live.Due = store.Delayed, e.Due
+	}
+	switch {
+	case e.Held:
+		live.State = store.OnHold
+	case live.State == store.Delayed:
 	case m.hands(i, &t, len(handed)):
 		t.Attempt++
 		live = store.Live{

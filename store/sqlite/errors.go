@@ -41,7 +41,8 @@ func (s *Store) fault(ctx context.Context, op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &done), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
+	case errors.As(err, &done), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict),
+		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrRefused):
 		return err
 	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || sqlite.ErrCode(err) == sqlite.ResultInterrupt || busy(err)):
 		return &store.StoreError{Op: op, Kind: store.ErrUnavailable, Hint: "ask what became of it and call again", Err: ctx.Err()}

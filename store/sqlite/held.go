@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -22,7 +23,7 @@ func (s *Store) HeldBy(ctx context.Context, owner string, token int64) (out []st
 		for i := range rows {
 			claimed, err := l.claimed(&rows[i])
 			switch {
-			case damaged(err):
+			case errors.Is(err, store.ErrDamaged):
 			case err != nil:
 				return err
 			default:

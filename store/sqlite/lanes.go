@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/millrace-go/millrace/store"
 )
@@ -70,6 +71,13 @@ func (l *laneCache) find(c *conn, laneID int64) (store.Lane, bool, error) {
 	return lane, found, err
 }
 
+// What covers a lane: ?1 is its tenant, %s its queue and %s its workflow. At most three rows of the primary key.
+const coveredSQL = `exists (select 1 from pauses where tenant = ?1 and (
+	kind = 'tenant' or kind = 'queue' and name = %s or kind = 'workflow' and name = %s))`
+
+var makeLaneSQL = "insert into lanes (tenant, queue, handler, workflow, paused) values (?1, ?2, ?3, ?4, " +
+	fmt.Sprintf(coveredSQL, "?2", "?4") + ")"
+
 // named gives the lane with these names, and makes it when it is new.
 func (l *laneCache) named(c *conn, name store.Lane) (store.Lane, error) {
 	if err := l.refresh(c); err != nil {
@@ -88,7 +96,7 @@ func (l *laneCache) named(c *conn, name store.Lane) (store.Lane, error) {
 			l.keep(name)
 			return name, err
 		}
-		_, err = c.exec("insert into lanes (tenant, queue, handler, workflow) values (?, ?, ?, ?)",
+		_, err = c.exec(makeLaneSQL,
 			name.Tenant, name.Queue, name.Handler, name.Workflow)
 		if err != nil {
 			return name, err
@@ -107,20 +115,4 @@ func (s *Store) Lanes(ctx context.Context, after int64, limit int) ([]store.Lane
 		}, after, max(limit, 0))
 	})
 	return out, err
-}
-
-// Pause sets or lifts the pause of a lane: while it lasts, nothing of the lane is claimed or handed over. An unknown lane is
-// store.ErrNotFound.
-func (s *Store) Pause(ctx context.Context, laneID int64, paused bool) error {
-	err := s.write(ctx, "pause", func(c *conn) error {
-		n, err := c.exec("update lanes set paused = ? where id = ?", paused, laneID)
-		if err == nil && n == 0 {
-			return store.ErrNotFound
-		}
-		return err
-	})
-	if err == nil && !paused {
-		s.hints.hint()
-	}
-	return err
 }

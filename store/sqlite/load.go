@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/millrace-go/millrace/machine"
@@ -34,16 +33,15 @@ type paidFor struct {
 
 func newLoader(c *conn) *loader { return &loader{c: c} }
 
-// damagedError is a stored document that cannot be read. It concerns its run alone.
-type damagedError struct{ err error }
+func damage(runID, what string, err error) error {
+	return &store.DamagedError{RunID: runID, What: what, Err: err}
+}
 
-func (e damagedError) Error() string { return "damaged: " + e.err.Error() }
-
-func (e damagedError) Unwrap() error { return e.err }
-
-func damaged(err error) bool {
-	var d damagedError
-	return errors.As(err, &d)
+func putDocument(to *machine.Run, path string, doc []byte) error {
+	if err := to.Put(path, doc); err != nil {
+		return damage(to.ID, "document "+path, err)
+	}
+	return nil
 }
 
 const (
@@ -88,8 +86,8 @@ func (l *loader) state(run id, paths []string) (store.RunState, error) {
 		if err != nil {
 			return store.RunState{}, err
 		}
-		if err := st.Run.Put(path, doc); err != nil {
-			return store.RunState{}, damagedError{err}
+		if err := putDocument(st.Run, path, doc); err != nil {
+			return store.RunState{}, err
 		}
 	}
 	return *st, nil
@@ -113,11 +111,11 @@ func (l *loader) run(run id) (*store.RunState, error) {
 	st := &store.RunState{Run: &seen.run, Version: seen.version}
 	st.Run.ID = run.String()
 	if err := st.Run.SetRoot(seen.doc); err != nil {
-		return nil, damagedError{err}
+		return nil, damage(st.Run.ID, "root document", err)
 	}
 	var err error
 	if st.Run.Options, err = machine.DecodeOptions(seen.options); err != nil {
-		return nil, damagedError{err}
+		return nil, damage(st.Run.ID, "options", err)
 	}
 	return st, nil
 }
@@ -202,7 +200,7 @@ func encodeRefs(refs []machine.Ref) (string, error) {
 func decodeTask(t *store.Task, env, refs []byte) error {
 	var err error
 	if t.Env, err = machine.DecodeEnv(env); err != nil {
-		return damagedError{fmt.Errorf("run %s: task %s: %w", t.RunID, t.Path, err)}
+		return damage(t.RunID, "task "+t.Path, err)
 	}
 	if len(refs) == 0 {
 		return nil
@@ -211,13 +209,13 @@ func decodeTask(t *store.Task, env, refs []byte) error {
 	if refs[0] == '[' {
 		texts = nil
 		if err := json.Unmarshal(refs, &texts); err != nil {
-			return damagedError{fmt.Errorf("run %s: task %s: %w", t.RunID, t.Path, err)}
+			return damage(t.RunID, "task "+t.Path, err)
 		}
 	}
 	for _, text := range texts {
 		ref, err := machine.ParseRef(text)
 		if err != nil {
-			return damagedError{fmt.Errorf("run %s: task %s: %w", t.RunID, t.Path, err)}
+			return damage(t.RunID, "task "+t.Path, err)
 		}
 		t.Refs = append(t.Refs, ref)
 	}

@@ -10,7 +10,7 @@ import (
 
 // queuesSQL walks the live tasks once; ended ones have no row. A person asks it now and then, nothing hot does.
 const queuesSQL = `select l.id, l.tenant, l.queue, l.handler, l.workflow, l.paused,
-		sum(t.state = 0), sum(t.state = 1), sum(t.state = 2), ifnull(min(case t.state when 0 then t.ready_at end), 0)
+		sum(t.state = 0), sum(t.state = 1), sum(t.state = 2), sum(t.state = 3), ifnull(min(case t.state when 0 then t.ready_at end), 0)
 	from tasks as t join lanes as l on l.id = t.lane
 	where l.tenant = ?
 	group by l.id order by l.queue, l.handler, l.workflow`
@@ -20,7 +20,8 @@ func (s *Store) Queues(ctx context.Context, tenant string) (out []store.Depth, e
 	err = s.read(ctx, "queues", func(c *conn) error {
 		return c.each(queuesSQL, func(r *row) error {
 			out = append(out, store.Depth{
-				Lane: laneAt(r, 0), Ready: r.ColumnInt(6), Delayed: r.ColumnInt(7), Leased: r.ColumnInt(8), Oldest: timeAt(r, 9),
+				Lane: laneAt(r, 0), Ready: r.ColumnInt(6), Delayed: r.ColumnInt(7), Leased: r.ColumnInt(8), Held: r.ColumnInt(9),
+				Oldest: timeAt(r, 10),
 			})
 			return nil
 		}, tenant)

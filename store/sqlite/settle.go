@@ -107,7 +107,7 @@ func newMember(st *store.Settlement, content error) *member {
 			}
 			m.stopsAt[e.Path] = i
 			m.makesWork = true
-		case machine.SetTimer:
+		case machine.SetTimer, machine.FreeTasks:
 			m.makesWork = true
 		case machine.EndRun:
 			m.endsAt = i
@@ -162,7 +162,7 @@ func (w *settling) skewed(at machine.Time) bool { return at-w.now > maxSkew || w
 const (
 	// The run's row is the run's lock: whoever finds the version has it. One row of the primary key.
 	advanceSQL = `update runs set version = version + 1, status = ?, seq = ?, at = ?, started_at = ?, finished_at = ?,
-		rare = ?, error = iif(?, ?, error), doc = ? where id = ? and tenant = ? and version = ? and seq = ?`
+		rare = ?, error = iif(?, error, ?), doc = ? where id = ? and tenant = ? and version = ? and seq = ?`
 	standsSQL = "select version, seq from runs where id = ? and tenant = ?"
 	dropSQL   = "delete from tasks where run = ? and path = ? and token = ?"
 	guardSQL  = "select 1 from tasks where run = ? and path = ? and token = ?"
@@ -212,7 +212,7 @@ func bet(err error) error {
 func (w *settling) advance(m *member, before int64) (int, error) {
 	r := m.Run
 	return w.c.exec(advanceSQL, string(r.Status), r.Seq, r.At, r.StartedAt, r.FinishedAt,
-		rare(r.Status), m.endsAt >= 0, m.failure, m.root, m.id, r.Tenant, m.From, before)
+		rare(r.Status), m.endsAt < 0 && r.Status.Ended(), m.failure, m.root, m.id, r.Tenant, m.From, before)
 }
 
 // stands reads version and length of the journal; 0 for a run that is not there.

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -64,7 +63,7 @@ func (l *loader) under(run id, prefix string, to *machine.Run) error {
 		if to.Known(path) {
 			return nil
 		}
-		return to.Put(path, bytesAt(r, 1))
+		return putDocument(to, path, bytesAt(r, 1))
 	}, args...)
 }
 
@@ -73,6 +72,25 @@ func after(prefix string) string {
 	b := []byte(prefix)
 	b[len(b)-1]++
 	return string(b)
+}
+
+// Documents is [store.Reader.Documents].
+func (s *Store) Documents(ctx context.Context, tenant, runID string) (out map[string][]byte, err error) {
+	err = s.readRun(ctx, "documents", tenant, runID, func(c *conn, run id) error {
+		out = map[string][]byte{}
+		_, err := c.one("select doc from runs where id = ?", func(r *row) error {
+			out[""] = bytesAt(r, 0)
+			return nil
+		}, run)
+		if err != nil {
+			return err
+		}
+		return c.each(allSQL, func(r *row) error {
+			out[r.ColumnText(0)] = bytesAt(r, 1)
+			return nil
+		}, run)
+	})
+	return out, err
 }
 
 // Payloads is [store.Reader.Payloads].
@@ -129,31 +147,6 @@ func (s *Store) Journal(
 			})
 			return nil
 		}, run, after, max(limit, 0))
-	})
-	return out, err
-}
-
-// Letters is [store.Reader.Letters].
-func (s *Store) Letters(ctx context.Context, tenant, runID string, limit int) (out []store.Letter, err error) {
-	query, args := "where tenant = ?", []any{tenant}
-	if runID != "" {
-		run, ok := parseID(runID)
-		if !ok {
-			return nil, nil
-		}
-		query, args = "where tenant = ? and run = ?", []any{tenant, run}
-	}
-	args = append(args, cmp.Or(limit, defaultRows))
-	err = s.read(ctx, "letters", func(c *conn) error {
-		return c.each("select id, tenant, run, kind, path, error, created_at from dead_letters "+query+
-			" order by id desc limit 0 + ?", func(r *row) error {
-			failure, err := failureAt(r, 5)
-			out = append(out, store.Letter{
-				ID: r.ColumnInt64(0), Tenant: r.ColumnText(1), RunID: idAt(r, 2).String(), Kind: machine.LetterKind(r.ColumnText(3)),
-				Path: r.ColumnText(4), Error: failure, CreatedAt: timeAt(r, 6),
-			})
-			return err
-		}, args...)
 	})
 	return out, err
 }

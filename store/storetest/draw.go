@@ -23,6 +23,7 @@ const (
 
 var (
 	handlers  = []string{"h1", "h2", "h3"}
+	queues    = []string{queue, "other"}
 	taskPaths = []string{"a", "b", "s/x", "m[0]", "m[1]/y"}
 	docPaths  = []string{"s", "m[0]", "m[1]", "m[0:]", "s/t"}
 )
@@ -188,7 +189,7 @@ func (p *pair) drawEffect(rt *rapid.T) machine.Effect {
 		return letter(rapid.SampledFrom(taskPaths).Draw(rt, "path"), &machine.Error{Code: "exit_1", Message: "<é>"})
 	default:
 		return machine.StartTask{
-			Path: rapid.SampledFrom(taskPaths).Draw(rt, "path"), Queue: queue,
+			Path: rapid.SampledFrom(taskPaths).Draw(rt, "path"), Queue: rapid.SampledFrom(queues).Draw(rt, "queue"),
 			Handler: rapid.SampledFrom(handlers).Draw(rt, "handler"), Priority: rapid.IntRange(-1, 2).Draw(rt, "priority"),
 			Due: p.moment(later), Attempt: rapid.IntRange(0, 2).Draw(rt, "attempt"),
 			Lease: rapid.SampledFrom([]int64{0, 0, 45_001}).Draw(rt, "lease"),
@@ -198,6 +199,19 @@ func (p *pair) drawEffect(rt *rapid.T) machine.Effect {
 			},
 		}
 	}
+}
+
+func drawPause(rt *rapid.T) store.Pause {
+	pause := store.Pause{Tenant: drawTenant(rt), By: "me", Reason: "é"}
+	pause.Kind = rapid.SampledFrom([]store.PauseKind{store.PauseWorkflow, store.PauseQueue, store.PauseTenant}).Draw(rt, "kind")
+	switch pause.Kind {
+	case store.PauseWorkflow:
+		pause.Name = rapid.SampledFrom([]string{workflow, "none"}).Draw(rt, "name")
+	case store.PauseQueue:
+		pause.Name = rapid.SampledFrom(queues).Draw(rt, "name")
+	case store.PauseTenant:
+	}
+	return pause
 }
 
 func (p *pair) drawClaim(rt *rapid.T) store.Claim {

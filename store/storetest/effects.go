@@ -25,7 +25,7 @@ var handOverTrials = []trial{
 	{name: "what starts now is handed over, claimed", hold: handsOver},
 	{name: "only of handlers that are asked for, and at most so many", hold: handsOverServed},
 	{name: "nothing that is not due, stopped again, ended, or older", hold: handsOverFresh},
-	{name: "never on a paused lane", hold: handsOverPaused, need: pauses},
+	{name: "never on a paused lane", hold: handsOverPaused},
 	{name: "nothing when the settlement does not win", hold: handsOverWon},
 	{name: "a settlement without one hands over nothing", hold: handsOverNone},
 }
@@ -102,15 +102,19 @@ func effectLetter(f *fixture) {
 	}
 	r := f.begin(letter("a/b", fault))
 	f.advance(r, letter("", nil))
-	got, err := f.s.Letters(f.ctx, tenant, r.ID, 0)
+	got, err := f.s.Letters(f.ctx, store.LetterFilter{Tenant: tenant, RunID: r.ID})
 	f.must(err)
 	if len(got) != 2 || got[0].ID == got[1].ID {
 		f.Fatalf("letters: %+v", got)
 	}
 	first := r.StartedAt
-	f.equal("newest", got[0], store.Letter{ID: got[0].ID, Tenant: tenant, RunID: r.ID, Kind: machine.LetterFailure, CreatedAt: r.At})
+	f.equal("newest", got[0], store.Letter{
+		ID: got[0].ID, Tenant: tenant, RunID: r.ID, Workflow: workflow, Kind: machine.LetterFailure,
+		State: machine.LetterOpen, CreatedAt: r.At,
+	})
 	f.equal("oldest", got[1], store.Letter{
-		ID: got[1].ID, Tenant: tenant, RunID: r.ID, Kind: machine.LetterFailure, Path: "a/b", Error: fault, CreatedAt: first,
+		ID: got[1].ID, Tenant: tenant, RunID: r.ID, Workflow: workflow, Kind: machine.LetterFailure, Path: "a/b", Error: fault,
+		State: machine.LetterOpen, CreatedAt: first,
 	})
 }
 
@@ -146,14 +150,14 @@ func effectEnd(f *fixture) {
 	f.equal("status", state.Status, machine.Failed)
 	f.equal("error", state.Root.Run.Error, fault)
 	f.equal("journal", len(f.journal(r)), 3)
-	letters, err := f.s.Letters(f.ctx, tenant, r.ID, 0)
+	letters, err := f.s.Letters(f.ctx, store.LetterFilter{Tenant: tenant, RunID: r.ID})
 	f.must(err)
 	f.equal("letters", len(letters), 1)
 	f.equal("expired or held", f.renew(lease, got)[0].Lost, true)
 	rows, err := f.s.Runs(f.ctx, store.Filter{Tenant: tenant, Status: []machine.Status{machine.Failed}})
 	f.must(err)
 	f.equal("row", rows, []store.RunRow{{
-		Header: r.Header, Status: machine.Failed, Seq: 3, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, Error: fault,
+		Header: r.Header, Status: machine.Failed, StateVersion: 3, Seq: 3, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, Error: fault,
 	}})
 	f.equal("the other run", f.taskPaths(other), []string{"a"})
 	f.equal("the other's timers", len(f.timers(other)), 1)
@@ -232,11 +236,11 @@ func handsOverFresh(f *fixture) {
 func handsOverPaused(f *fixture) {
 	r := f.begin(task("a"))
 	f.take()
-	f.Pause(f.T, f.lane(tenant, handler).ID, true)
-	st := f.next(r, task("b"), task("c", in("other")))
-	st.Hand = hand(77, 9, handler, "other")
+	f.pause(store.Pause{Tenant: tenant, Kind: store.PauseQueue, Name: queue})
+	st := f.next(r, task("b"), task("c", from("other")))
+	st.Hand = hand(77, 9, handler)
 	f.equal("handed", paths(f.win(r, st).Handed), []string{"c"})
-	f.Pause(f.T, f.lane(tenant, handler).ID, false)
+	f.unpause(store.PauseQueue, queue)
 	f.equal("left", paths(f.take()), []string{"b"})
 }
 

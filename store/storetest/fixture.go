@@ -211,6 +211,10 @@ func in(handler string) func(*machine.StartTask) {
 	return func(t *machine.StartTask) { t.Handler = handler }
 }
 
+func from(queue string) func(*machine.StartTask) {
+	return func(t *machine.StartTask) { t.Queue = queue }
+}
+
 func due(at machine.Time) func(*machine.StartTask) { return func(t *machine.StartTask) { t.Due = at } }
 
 func priority(n int) func(*machine.StartTask) { return func(t *machine.StartTask) { t.Priority = n } }
@@ -241,6 +245,22 @@ func (f *fixture) ask(limit int, handlers ...string) store.Claim {
 		c.Lanes = append(c.Lanes, store.LaneLimit{Lane: f.lane(tenant, h).ID, Limit: limit})
 	}
 	return c
+}
+
+// pause sets a pause that is not set yet.
+func (f *fixture) pause(p store.Pause) {
+	f.Helper()
+	changed, err := f.s.Pause(f.ctx, p)
+	f.must(err)
+	f.equal("paused", changed, true)
+}
+
+// unpause ends a pause of tenant that is set.
+func (f *fixture) unpause(kind store.PauseKind, name string) {
+	f.Helper()
+	changed, err := f.s.Unpause(f.ctx, tenant, kind, name)
+	f.must(err)
+	f.equal("unpaused", changed, true)
 }
 
 func (f *fixture) claim(c store.Claim) []store.Claimed {

@@ -39,7 +39,7 @@ func tenantReads(f *fixture) {
 	f.must(err)
 	f.equal("runs of no tenant", len(rows), 0)
 	for _, id := range []string{"", r.ID} {
-		letters, err := f.s.Letters(f.ctx, stranger, id, 9)
+		letters, err := f.s.Letters(f.ctx, store.LetterFilter{Tenant: stranger, RunID: id, Limit: 9})
 		f.must(err)
 		f.equal("letters", len(letters), 0)
 	}

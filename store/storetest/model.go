@@ -50,13 +50,8 @@ type pair struct {
 	marks  int64 // makes times unique
 }
 
-// pauser is a model that can pause lanes.
-type pauser interface {
-	Pause(ctx context.Context, lane int64, paused bool) error
-}
-
 func (p *pair) commands() map[string]func(*rapid.T) {
-	commands := map[string]func(*rapid.T){
+	return map[string]func(*rapid.T){
 		"":         p.look,
 		"register": func(rt *rapid.T) { p.register(rt, drawWorkflow(rt)) },
 		"start":    p.start,
@@ -67,11 +62,9 @@ func (p *pair) commands() map[string]func(*rapid.T) {
 		"renew":    p.renew,
 		"tell":     p.tell,
 		"advance":  p.advance,
+		"pause":    p.pause,
+		"unpause":  p.unpause,
 	}
-	if _, ok := p.model.(pauser); ok && p.Pause != nil {
-		commands["pause"] = p.pause
-	}
-	return commands
 }
 
 // both asks both, which must answer alike, and gives the answer.
@@ -279,24 +272,15 @@ func (p *pair) advance(rt *rapid.T) {
 }
 
 func (p *pair) pause(rt *rapid.T) {
-	mine, err := p.Store.Lanes(p.ctx, 0, many)
-	if err != nil {
-		rt.Fatal(err)
-	}
-	theirs, err := p.model.Lanes(p.ctx, 0, many)
-	if err != nil {
-		rt.Fatal(err)
-	}
-	model, ok := p.model.(pauser)
-	if len(theirs) == 0 || !ok {
-		return
-	}
-	i := rapid.IntRange(0, len(theirs)-1).Draw(rt, "lane")
-	paused := rapid.Bool().Draw(rt, "paused")
-	if err := model.Pause(p.ctx, theirs[i].ID, paused); err != nil {
-		rt.Fatal(err)
-	}
-	p.Pause(p.test, mine[i].ID, paused)
+	pause := drawPause(rt)
+	both(rt, p, "pause", func(s store.Store) (bool, error) { return s.Pause(p.ctx, pause) })
+}
+
+func (p *pair) unpause(rt *rapid.T) {
+	pause := drawPause(rt)
+	both(rt, p, "unpause", func(s store.Store) (bool, error) {
+		return s.Unpause(p.ctx, pause.Tenant, pause.Kind, pause.Name)
+	})
 }
 
 // claimSight is a claimed task in a form that two stores can be compared in: of the documents, those on its path.

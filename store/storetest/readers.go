@@ -189,7 +189,7 @@ func readFilters(f *fixture) {
 	f.readLabels()
 	got, err := f.s.Runs(f.ctx, store.Filter{Tenant: tenant, Workflow: "other"})
 	f.must(err)
-	f.equal("row", got, []store.RunRow{{Header: b.Header, Status: b.Status, Seq: 1, StartedAt: b.StartedAt}})
+	f.equal("row", got, []store.RunRow{{Header: b.Header, Status: b.Status, StateVersion: 1, Seq: 1, StartedAt: b.StartedAt}})
 }
 
 // readFailures filters by the error of runs that have failed.
@@ -250,7 +250,7 @@ func readLetters(f *fixture) {
 	r, other := f.begin(letter("1", nil)), f.begin(letter("2", nil))
 	f.advance(r, letter("3", nil))
 	read := func(runID string, limit int) []string {
-		got, err := f.s.Letters(f.ctx, tenant, runID, limit)
+		got, err := f.s.Letters(f.ctx, store.LetterFilter{Tenant: tenant, RunID: runID, Limit: limit})
 		f.must(err)
 		var out []string
 		for _, l := range got {

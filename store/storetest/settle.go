@@ -208,7 +208,7 @@ func settleRefuses(f *fixture) {
 		f.equal(name+": timers", len(f.timers(r)), 0)
 		f.equal(name+": journal", len(f.journal(r)), 1)
 	}
-	letters, err := f.s.Letters(f.ctx, tenant, "", 0)
+	letters, err := f.s.Letters(f.ctx, store.LetterFilter{Tenant: tenant})
 	f.must(err)
 	f.equal("letters", len(letters), 0)
 	values, err := f.s.Payloads(f.ctx, tenant, r.ID, []machine.Ref{{Key: "new"}, {Key: "v"}})

@@ -57,7 +57,7 @@ func look(ctx context.Context, t failer, s store.Store) sight {
 		workflows, err := s.Workflows(ctx, name)
 		errs[5] = errors.Join(errs[5], err)
 		out.Workflows = append(out.Workflows, workflows...)
-		letters, err := s.Letters(ctx, name, "", many)
+		letters, err := s.Letters(ctx, store.LetterFilter{Tenant: name, Limit: many})
 		errs[6] = errors.Join(errs[6], err)
 		out.Letters = append(out.Letters, letters...)
 		rows, err := s.Runs(ctx, store.Filter{Tenant: name, Limit: many})

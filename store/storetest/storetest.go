@@ -26,8 +26,6 @@ type Harness struct {
 	Reopen func(t *testing.T) store.Store
 	// Second gives another handle on the same data, open at the same time. Nil: there is none.
 	Second func(t *testing.T) store.Store
-	// Pause sets or lifts the pause of a lane. Nil: the store has no pauses.
-	Pause func(t *testing.T, lane int64, paused bool)
 }
 
 // trial is one rule of the contract.
@@ -40,7 +38,6 @@ type trial struct {
 
 func movesClock(h Harness) bool { return h.Advance != nil }
 func reopens(h Harness) bool    { return h.Reopen != nil }
-func pauses(h Harness) bool     { return h.Pause != nil }
 
 // Run runs the contract as parallel subtests, each on a store of its own that open gives.
 func Run(t *testing.T, open func(t *testing.T) Harness) {
