@@ -59,6 +59,7 @@ type UndoneEnv struct {
 	Output   Data      `json:"o,omitzero"`  // null if it failed
 	Done     bool      `json:"s,omitempty"` // it succeeded
 	Redriven *Redriven `json:"r,omitempty"` // of the step
+	Error    Data      `json:"e,omitzero"`  // what the step's programs saw as `error`
 }
 
 // Redriven is the input that a person gave a task, instead of what its step says. N counts such inputs: each gives the task a

@@ -35,6 +35,9 @@ func (t *turn) references(v view, uses *workflow.Uses) Env {
 			env.Error = t.errorInScope(v.at, v.step)
 		}
 	}
+	if f := t.run.final(); uses.Run && f != nil && v.at.inFinally() {
+		env.Ending = f.Ending
+	}
 	for _, u := range uses.Steps {
 		if env.Steps == nil {
 			env.Steps = map[string]StepEnv{}
@@ -108,6 +111,9 @@ func (t *turn) itemEnv(p *place) ItemEnv {
 // errorInScope finds `error`: that of the nearest catch that led to step or to something around it.
 func (t *turn) errorInScope(p *place, step *workflow.Step) Data {
 	for p != nil {
+		if f := t.run.final(); p.final && f != nil && f.Err != nil {
+			return t.errorValue(f.Err)
+		}
 		if !p.isItemTask() {
 			sc := t.scope(p)
 			if step != nil {
@@ -160,14 +166,15 @@ type TaskInfo struct {
 }
 
 // Environment makes the environment of a step's programs from its references. load gives payloads; run gives the documents of
-// results. What is missing comes back as a *Need. task is nil for programs that the machine itself evaluates.
+// results. What is missing comes back as a *Need. task is nil for programs that the machine itself evaluates. `step`, what a
+// compensation undoes, is the caller's to add: its input may have to be evaluated.
 func Environment(env Env, h Header, task *TaskInfo, run *Run, load func(Ref) (json.RawMessage, bool)) (expr.Env, error) {
 	g := gatherer{run: run, load: load, limit: MaxAssembled}
 	out := expr.Env{
 		"prev":  g.get(env.Prev),
 		"input": g.get(env.Input),
 		"error": g.get(env.Error),
-		"run":   headerEnv(h, g.get(env.Input)),
+		"run":   headerEnv(h, g.get(env.Input), env.Ending),
 	}
 	if len(h.Options.Vars) > 0 {
 		vars := make(expr.Env, len(h.Options.Vars))
@@ -196,11 +203,15 @@ func Environment(env Env, h Header, task *TaskInfo, run *Run, load func(Ref) (js
 	return out, g.result()
 }
 
-func headerEnv(h Header, input json.RawMessage) expr.Env {
-	return expr.Env{
+func headerEnv(h Header, input json.RawMessage, ending Status) expr.Env {
+	out := expr.Env{
 		"id": h.ID, "key": h.Key, "workflow": h.Workflow, "version": h.Version, "input": input,
 		"created_at": h.CreatedAt.Std().Format("2006-01-02T15:04:05.000000Z07:00"), "labels": labelsEnv(h.Options.Labels),
 	}
+	if ending != "" {
+		out["ending"] = string(ending)
+	}
+	return out
 }
 
 // labelsEnv gives labels as an object: one that a run has not is null, not a mistake.
@@ -233,6 +244,16 @@ func (e Env) refs() []Ref {
 	}
 	if e.Pass != nil {
 		add(e.Pass.Previous)
+	}
+	if e.Undone != nil {
+		add(e.Undone.Output)
+		add(e.Undone.Error)
+		if e.Undone.Redriven != nil {
+			add(e.Undone.Redriven.Input)
+		}
+	}
+	if e.Redriven != nil {
+		add(e.Redriven.Input)
 	}
 	return out
 }

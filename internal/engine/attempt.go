@@ -34,7 +34,8 @@ type Attempt struct {
 	token    int64
 	seen     *machine.Run // the run as it was when the task was claimed
 	payloads map[machine.Ref]json.RawMessage
-	until    machine.Time    // the time for which the step is tried is over then; 0: it is not bounded
+	born     int64           // length of the journal when the task was claimed
+	until    machine.Time    // the time for which the step is tried, or the run's own, is over then; 0: it is not bounded
 	ctx      context.Context //nolint:containedctx // an attempt is a thing that can be told to stop
 	cancel   context.CancelCauseFunc
 	hops     int       // hand-overs that led here since a claim
@@ -42,7 +43,7 @@ type Attempt struct {
 
 	// Guarded by engine.mu.
 	cause    cause // why its context ended
-	bounded  bool  // its time is that for which the step is tried, not its timeout
+	bounded  bool  // its time is not its timeout, but that for which the step is tried, or the run's
 	answered bool  // its outcome waits to be settled, or was
 	closed   bool  // settled or lost: the engine no longer holds it
 	returned bool  // the handler has returned
@@ -130,7 +131,7 @@ func (e *Engine) take(ctx context.Context, tasks []store.Claimed, hops int, chai
 			Header: c.Run.Run.Header, Path: c.Path, Number: c.Attempt,
 			Key: machine.TaskKey(c.Run.Run.Header, c.Path, c.Env.Redriven), Handler: c.Lane.Handler, Queue: c.Lane.Queue,
 			StartedAt: e.now(), engine: e, handler: e.cfg.Handlers[c.Lane.Handler], task: c.Task, token: c.Token,
-			seen: c.Run.Run, payloads: c.Payloads, hops: hops, chain: chain, slot: true,
+			seen: c.Run.Run, born: c.Run.Run.Seq, payloads: c.Payloads, hops: hops, chain: chain, slot: true,
 			renewAt: started.Add(e.renewAfter(c.Lease)),
 		}
 		a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -158,7 +159,8 @@ func (e *Engine) launch(as []*Attempt) {
 	}
 }
 
-// answer takes the outcome of an attempt from its handler. Late ones, and all but the first, change nothing.
+// answer takes the outcome of an attempt from its handler. One that comes when the attempt was settled or lost is told to the
+// run as a late one; all but the first change nothing.
 func (e *Engine) answer(a *Attempt, o Outcome) {
 	e.mu.Lock()
 	if a.returned {
@@ -172,8 +174,12 @@ func (e *Engine) answer(a *Attempt, o Outcome) {
 			e.overdue--
 		}
 		e.free(a)
+		if !o.Interrupted {
+			e.add(e.flight(a.Tenant, a.ID), &fact{event: lateEvent(a.event(o, a.cause))})
+		}
 		e.mu.Unlock()
 		a.cancel(nil)
+		e.signals.settle.raise()
 		return
 	}
 	ev := a.event(o, a.cause)

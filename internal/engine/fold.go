@@ -52,6 +52,7 @@ func (e *Engine) fold(ctx context.Context, f *flight) (*folding, error) {
 	e.mu.Lock()
 	s.out.At = max(e.now(), s.out.Run.At)
 	e.mu.Unlock()
+	s.done = len(s.out.Entries)+len(s.out.Guards)+len(s.out.Timers)+len(s.out.Inbox) == 0
 	return s, nil
 }
 
@@ -124,10 +125,23 @@ func (s *folding) keepCurrent(ctx context.Context, state store.RunState) error {
 	for i := range live {
 		rows[live[i].Path] = &live[i]
 	}
-	s.facts = slices.DeleteFunc(s.facts, func(x *fact) bool {
+	facts := s.facts
+	s.facts = s.facts[:0]
+	for _, x := range facts {
 		row := rows[x.event.Path]
-		return x.isTask() && (row == nil || row.Token != x.token || x.isLoss() && row.LeaseUntil > x.lease)
-	})
+		switch {
+		case !x.isTask():
+		case row == nil || row.Token != x.token:
+			if x, err = s.late(ctx, x, state.Run.Seq); err != nil {
+				return err
+			}
+		case x.isLoss() && row.LeaseUntil > x.lease:
+			x = nil
+		}
+		if x != nil {
+			s.facts = append(s.facts, x)
+		}
+	}
 	return nil
 }
 

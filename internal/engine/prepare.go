@@ -49,13 +49,13 @@ func (a *Attempt) prepare(ctx context.Context) (*Outcome, error) {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	a.engine.secrets.learn(def)
-	if len(a.Step.Retry) > 0 {
+	if len(a.Step.Retry) > 0 || def.Deadline > 0 {
 		a.until = machine.Until(def, a.seen, a.Path, a.task.ReadyAt)
 	}
 	m := &memory{engine: a.engine, run: a.seen, payloads: a.payloads}
 	var o *Outcome
 	err = m.satisfy(ctx, func() (err error) {
-		o, err = a.evaluate(m)
+		o, err = a.evaluate(def, m)
 		return err
 	})
 	if err != nil {
@@ -69,21 +69,26 @@ func (a *Attempt) prepare(ctx context.Context) (*Outcome, error) {
 }
 
 // evaluate gives an outcome when a program failed, and a *machine.Need when something must be loaded first.
-func (a *Attempt) evaluate(m *memory) (*Outcome, error) {
+func (a *Attempt) evaluate(def *workflow.Definition, m *memory) (*Outcome, error) {
 	if a.plain() {
-		return a.assemble(m)
+		raw, err := m.assemble(a.task.Env.Prev)
+		a.Input = raw
+		return refusal(err)
+	}
+	u, err := a.undone(def, m)
+	if err != nil {
+		return refusal(err)
 	}
 	info := machine.TaskInfo{Key: a.Key, Attempt: a.Number, Path: a.Path}
 	env, err := machine.Environment(a.task.Env, a.Header, &info, m.run, m.load)
 	if err != nil {
 		return refusal(err)
 	}
-	if a.Step.With == nil {
-		if o, err := a.assemble(m); o != nil || err != nil {
-			return o, err
-		}
-	} else if o := a.input(env); o != nil {
-		return o, nil
+	if u != nil {
+		u.show(env)
+	}
+	if o, err := a.input(m, u, env); o != nil || err != nil {
+		return o, err
 	}
 	if o := a.reveal(env); o != nil {
 		return o, nil
@@ -94,24 +99,32 @@ func (a *Attempt) evaluate(m *memory) (*Outcome, error) {
 	return a.command(env), nil
 }
 
-// plain says whether the step has no program at all: it gets what came before.
+// plain says whether nothing has to be evaluated: the step has no program at all, and gets what came before.
 func (a *Attempt) plain() bool {
 	_, task := a.Step.Action.(*workflow.Task)
-	return task && a.Step.With == nil && len(a.Step.Uses.Secrets) == 0
+	return task && a.Step.With == nil && len(a.Step.Uses.Secrets) == 0 && a.task.Env.Undone == nil && a.task.Env.Redriven == nil
 }
 
-// assemble gives the attempt what came before.
-func (a *Attempt) assemble(m *memory) (*Outcome, error) {
-	in, err := machine.Assemble(a.task.Env.Prev, m.run, m.load, machine.MaxAssembled)
-	if err != nil {
-		return refusal(err)
+// input gives the attempt what a person gave its task, else what `with` says, else what the step that it undoes did, else
+// what came before; it is also what programs see as `prev` in the first case. An outcome says why it cannot be.
+func (a *Attempt) input(m *memory, u *undone, env expr.Env) (o *Outcome, err error) {
+	switch again := a.task.Env.Redriven; {
+	case again != nil:
+		if a.Input, err = m.assemble(again.Input); err == nil {
+			env["prev"] = a.Input
+		}
+	case a.Step.With != nil:
+		return a.with(env), nil
+	case u != nil:
+		a.Input = u.whole()
+	default:
+		a.Input, err = m.assemble(a.task.Env.Prev)
 	}
-	a.Input = in
-	return nil, nil
+	return refusal(err)
 }
 
-// input evaluates `with`. An outcome says why it cannot be.
-func (a *Attempt) input(env expr.Env) *Outcome {
+// with evaluates `with`. An outcome says why it cannot be.
+func (a *Attempt) with(env expr.Env) *Outcome {
 	limit := a.engine.cfg.MaxPayload
 	in, err := a.Step.With.Eval(env, expr.Budget{Bytes: limit})
 	if err != nil {

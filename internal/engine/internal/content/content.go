@@ -73,6 +73,15 @@ func Encode(e *machine.Error) json.RawMessage {
 	return b
 }
 
+// Text writes a text as JSON.
+func Text(s string) json.RawMessage {
+	b, err := json.Marshal(s)
+	if err != nil { // texts can always be written
+		return json.RawMessage(`""`)
+	}
+	return b
+}
+
 // Clean makes a text valid UTF-8, without NUL, and at most limit bytes long.
 func Clean(s string, limit int) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")

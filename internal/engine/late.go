@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/millrace-go/millrace/machine"
+)
+
+// lateEvent makes an outcome one that came too late: its token was no longer current.
+func lateEvent(ev machine.Event) machine.Event {
+	name := machine.LateSuccess
+	if ev.Kind != machine.TaskSucceeded {
+		name = machine.LateFailure
+	}
+	ev.Kind, ev.Name = machine.TaskLate, name
+	return ev
+}
+
+// late gives what is left to be told of a fact about a task whose token is no longer current: of the outcome of an attempt
+// that it came too late, unless it was recorded before, by a commit whose answer was lost; else nothing. The journal has seq
+// entries.
+func (s *folding) late(ctx context.Context, x *fact, seq int64) (*fact, error) {
+	if x.attempt == nil || x.event.Kind != machine.TaskSucceeded && x.event.Kind != machine.TaskFailed {
+		return nil, nil
+	}
+	recorded, err := s.recorded(ctx, x, seq)
+	if recorded || err != nil {
+		return nil, err
+	}
+	return &fact{event: lateEvent(x.event), attempt: x.attempt}, nil
+}
+
+// recorded says whether an outcome is among the entries that were made since its attempt began.
+func (s *folding) recorded(ctx context.Context, x *fact, seq int64) (bool, error) {
+	e, key := s.engine, s.flight.key
+	for after := x.attempt.born; after < seq; {
+		c, cancel := e.call(ctx)
+		entries, err := e.st.Journal(c, key.tenant, key.id, after, journalPage)
+		cancel()
+		if err := e.fault("read journal", err); err != nil {
+			return false, err
+		}
+		if len(entries) == 0 {
+			return false, nil
+		}
+		for i := range entries {
+			y := &entries[i]
+			if y.Path == x.event.Path && y.Attempt == x.event.Attempt && bytes.Equal(y.Facts, x.event.Facts) {
+				return true, nil
+			}
+		}
+		after = entries[len(entries)-1].Seq
+	}
+	return false, nil
+}
