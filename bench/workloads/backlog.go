@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/millrace-go/millrace/machine"
 )
 
 // backlog is a number of runs that wait before the engine begins.
@@ -13,7 +16,8 @@ type backlog struct {
 	runs    int
 	entries int64
 	steps   int
-	ended   int // runs that have ended before
+	ended   int            // runs that have ended before
+	ending  machine.Status // how they end; "": succeeded
 }
 
 func (l backlog) measure(ctx context.Context, path string) (out []figure, err error) {
@@ -36,7 +40,7 @@ func (l backlog) measure(ctx context.Context, path string) (out []figure, err er
 		return nil, err
 	}
 	cpu = processTime() - cpu
-	if err := b.verify(ctx, l.runs, l.entries); err != nil {
+	if err := b.verify(ctx, l.runs, l.entries, cmp.Or(l.ending, machine.Succeeded)); err != nil {
 		return nil, err
 	}
 	steps := float64(l.runs * l.steps)

@@ -87,8 +87,11 @@ func open(ctx context.Context, path, source string) (*bench, error) {
 	b := &bench{store: st, ended: &endings{}, held: make(chan struct{}, slots), release: make(chan struct{})}
 	noop := millrace.NewHandler("noop", func(context.Context, payload) (payload, error) { return sample(), nil })
 	hold := millrace.NewHandler("hold", func(ctx context.Context, in payload) (payload, error) { return in, b.hold(ctx) })
+	refuse := millrace.NewHandler("refuse", func(context.Context, payload) (payload, error) {
+		return payload{}, millrace.Permanent(millrace.Fail("refused", errors.New("for good")))
+	})
 	b.engine, err = millrace.New(st, millrace.Config{
-		Handlers: []millrace.Handler{noop, hold}, Slots: slots, Observer: b.ended,
+		Handlers: []millrace.Handler{noop, hold, refuse}, Slots: slots, Observer: b.ended,
 	})
 	if err != nil {
 		return nil, errors.Join(err, st.Close())

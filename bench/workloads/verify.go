@@ -15,9 +15,9 @@ const (
 	replayEvery = 100 // one run of so many is replayed
 )
 
-// verify looks at the newest runs: all must have ended well with so many entries, and what the journal of one in a hundred
+// verify looks at the newest runs: all must have ended so and with so many entries, and what the journal of one in a hundred
 // gives when it is applied again must be what is stored.
-func (b *bench) verify(ctx context.Context, runs int, entries int64) error {
+func (b *bench) verify(ctx context.Context, runs int, entries int64, ending machine.Status) error {
 	n, before := 0, ""
 	for n < runs {
 		rows, err := b.store.Runs(ctx, store.Filter{
@@ -31,8 +31,8 @@ func (b *bench) verify(ctx context.Context, runs int, entries int64) error {
 		}
 		for i := range rows {
 			r := &rows[i]
-			if r.Status != machine.Succeeded || r.Seq != entries {
-				return fmt.Errorf("run %s is %s with %d entries, not %d", r.ID, r.Status, r.Seq, entries)
+			if r.Status != ending || r.Seq != entries {
+				return fmt.Errorf("run %s is %s with %d entries, not %s with %d", r.ID, r.Status, r.Seq, ending, entries)
 			}
 			if (n+i)%replayEvery == 0 {
 				if err := b.replay(ctx, r); err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/millrace-go/millrace/bench/internal/ceiling"
+	"github.com/millrace-go/millrace/machine"
 )
 
 // figure is one number of one measurement.
@@ -39,6 +40,7 @@ func workloads(o options) []workload {
 		{"W5 ended", late.measure},
 		{"W5 backlog", long.measure},
 		{"W5 both", both.measure},
+		{"W6", backlog{source: saga(4), runs: 2_000, entries: 10, steps: 9, ending: machine.Failed}.measure},
 		{"W7", starts},
 	}
 }
@@ -81,5 +83,16 @@ func fork(n int) string {
 		fmt.Fprintf(&b, "  s%d: { task: noop }\n", i)
 	}
 	fmt.Fprintf(&b, "  join: { after: [%s], task: noop }\n", strings.Join(names, ", "))
+	return b.String()
+}
+
+// saga is a sequence of n steps, each with a compensation, and one that fails for good: 2n+1 tasks.
+func saga(n int) string {
+	var b strings.Builder
+	b.WriteString("workflow: bench\nsteps:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  - { id: s%d, task: noop, compensate: { task: noop } }\n", i)
+	}
+	b.WriteString("  - { task: refuse }\n")
 	return b.String()
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/millrace-go/millrace/machine"
 )
 
 func TestAWorkloadDoesWhatItCounts(t *testing.T) {
@@ -14,6 +16,7 @@ func TestAWorkloadDoesWhatItCounts(t *testing.T) {
 		"one step":            {source: steps(1), runs: 120, entries: 2, steps: 1},
 		"a sequence":          {source: steps(5), runs: 20, entries: 6, steps: 5},
 		"a fork":              {source: fork(10), runs: 10, entries: 12, steps: 11},
+		"a saga":              {source: saga(4), runs: 10, entries: 10, steps: 9, ending: machine.Failed},
 		"after many that end": {source: steps(1), runs: 20, entries: 2, steps: 1, ended: 300},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +36,7 @@ func TestWorkThatWasNotDoneIsFound(t *testing.T) {
 	t.Parallel()
 	w := backlog{source: steps(1), runs: 5, entries: 3, steps: 1}
 	if _, err := w.measure(t.Context(), filepath.Join(t.TempDir(), "bench.db")); err == nil ||
-		!strings.Contains(err.Error(), "with 2 entries, not 3") {
+		!strings.Contains(err.Error(), "succeeded with 2 entries, not succeeded with 3") {
 		t.Errorf("got %v", err)
 	}
 }
