@@ -35,9 +35,6 @@ func (t *turn) references(v view, uses *workflow.Uses) Env {
 			env.Error = t.errorInScope(v.at, v.step)
 		}
 	}
-	if f := t.run.final(); uses.Run && f != nil && v.at.inFinally() {
-		env.Ending = f.Ending
-	}
 	for _, u := range uses.Steps {
 		if env.Steps == nil {
 			env.Steps = map[string]StepEnv{}
@@ -111,9 +108,6 @@ func (t *turn) itemEnv(p *place) ItemEnv {
 // errorInScope finds `error`: that of the nearest catch that led to step or to something around it.
 func (t *turn) errorInScope(p *place, step *workflow.Step) Data {
 	for p != nil {
-		if f := t.run.final(); p.final && f != nil && f.Err != nil {
-			return t.errorValue(f.Err)
-		}
 		if !p.isItemTask() {
 			sc := t.scope(p)
 			if step != nil {
