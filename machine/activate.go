@@ -11,6 +11,7 @@ import (
 func (t *turn) openScope(p *place, sc *Scope) {
 	sc.Path = p.path
 	sc.States = pendingStates(len(p.body.Steps))
+	sc.Mark = t.logged()
 	if p.path != "" {
 		t.addScope(sc)
 	}
@@ -43,7 +44,7 @@ func (t *turn) visit(p *place, i int, in, caught Data) {
 	if state := sc.States[i]; state != StepPending && state != StepEnd { // StepEnd: the run began behind it
 		if sc.Visits[i]+2 > MaxVisits {
 			e := &Error{Code: CodeLoopLimit, Final: true, Message: "a step was visited more than 10,000 times"}
-			t.failScope(p, t.name(p, p.body.Steps[i], e), false)
+			t.failScope(p, &Closing{Reason: ByFailure, Err: t.name(p, p.body.Steps[i], e)})
 			return
 		}
 		set(&sc.Visits, i, sc.Visits[i]+1)
@@ -145,6 +146,8 @@ func (t *turn) begin(p *place, s *workflow.Step) {
 		t.beginSet(p, s, a)
 	case *workflow.Wait:
 		t.beginWait(p, s, a)
+	case *workflow.Savepoint:
+		t.reachSavepoint(p, s)
 	case *workflow.Fail:
 		t.beginFail(p, s, a)
 	case *workflow.End:
@@ -211,7 +214,10 @@ func (t *turn) beginEnd(p *place, s *workflow.Step, a *workflow.End) {
 	}
 	t.mark(p, s, StepSucceeded)
 	end := &Closing{Reason: ByEnd, Given: a.Output != nil, Output: out}
-	if a.Run {
+	switch {
+	case a.Run && p.inFinally():
+		p = finallyPlace(t.def)
+	case a.Run:
 		p = rootPlace(t.def)
 	}
 	t.stopScope(p, end)

@@ -47,14 +47,34 @@ func Apply(def *workflow.Definition, run *Run, ev Event) (after *Run, effects []
 	}
 	if t.run.Seq >= MaxJournal {
 		e := &Error{Code: CodeJournalLimit, Final: true, Message: "the journal has 1,000,000 entries"}
-		t.later(func() { t.stopScope(rootPlace(t.def), &Closing{Reason: ByFailure, Err: e}) })
+		t.later(func() { t.failRun(&Closing{Reason: ByFailure, Err: e}) })
 	}
+	t.drain()
+	for t.settleDown() {
+		t.drain()
+	}
+	t.tidyControl()
+	return t.run, t.effects, nil
+}
+
+// drain does what is still to be done, in the order in which it came up.
+func (t *turn) drain() {
 	for len(t.todo) > 0 {
 		next := t.todo[0]
 		t.todo = t.todo[1:]
 		next()
 	}
-	return t.run, t.effects, nil
+}
+
+// failRun fails the run wherever it stands.
+func (t *turn) failRun(why *Closing) {
+	switch {
+	case t.run.Status.Ended():
+	case t.run.final() != nil:
+		t.stopScope(finallyPlace(t.def), why)
+	default:
+		t.stopScope(rootPlace(t.def), why)
+	}
 }
 
 // handle applies the event itself and says whether it changed anything. Each kind has a file of its own.
@@ -62,10 +82,26 @@ func (t *turn) handle() bool {
 	if t.run.Root == nil || t.run.Root.Run == nil {
 		panic("the root document is missing")
 	}
+	switch t.ev.Kind {
+	case TaskLate:
+		return t.taskLate()
+	case RedriveRequested:
+		return t.redriveRequested()
+	case DropRequested:
+		return t.dropRequested()
+	case AbortRequested:
+		return t.abortRequested()
+	}
 	if t.run.Status.Ended() {
 		return false
 	}
 	switch t.ev.Kind {
+	case CancelRequested:
+		return t.cancelRequested()
+	case PauseRequested:
+		return t.pauseRequested()
+	case ResumeRequested:
+		return t.resumeRequested()
 	case RunStarted:
 		return t.runStarted()
 	case TaskSucceeded:
@@ -97,6 +133,9 @@ type turn struct {
 	todo    []func()
 	mine    map[string]bool // documents that were copied and may be changed
 	errors  int             // errors stored as payloads so far
+
+	protected map[int]bool // steps of the root that savepoints protect; nil: not asked yet
+
 	free    int             // steps without a worker so far
 }
 
@@ -243,8 +282,10 @@ func (s *Scope) clone() *Scope {
 	if s.Run != nil {
 		r := *s.Run
 		r.Events = maps.Clone(s.Run.Events)
+		r.Undo, r.Control = s.Run.Undo.clone(), s.Run.Control.clone()
 		c.Run = &r
 	}
+	c.Undo, c.Page = s.Undo.clone(), slices.Clone(s.Page)
 	return &c
 }
 
@@ -270,6 +311,7 @@ func cloneLive(m map[int]*Live) map[int]*Live {
 				z := *v.Box.Stop
 				b.Stop = &z
 			}
+			b.Undo = v.Box.Undo.clone()
 			w.Box = &b
 		}
 		out[k] = &w

@@ -19,10 +19,16 @@ func Check(def *workflow.Definition, run *Run) []string {
 		c.ended()
 		return c.found
 	}
-	if run.Status == Pending {
+	if run.StartedAt == 0 {
 		return nil
 	}
 	c.scope(rootPlace(def), run.Root)
+	if sc, known := run.Scopes[finallyPath]; run.final() != nil && known {
+		if sc == nil {
+			return append(c.found, "finally runs and has no document")
+		}
+		c.scope(finallyPlace(def), sc)
+	}
 	return c.found
 }
 
@@ -37,6 +43,9 @@ func (c *checker) say(format string, args ...any) {
 }
 
 func (c *checker) ended() {
+	if c.run.Status == Dead { // it goes on when somebody answers its letter
+		return
+	}
 	if n := len(c.run.Root.Live); n > 0 {
 		c.say("the run has ended and has %d activations under way", n)
 	}
@@ -72,7 +81,7 @@ func (c *checker) scope(p *place, sc *Scope) {
 	if p.body.Kind == workflow.Graph && left != sc.Left {
 		c.say("scope %q counts %d steps left and has %d", p.path, sc.Left, left)
 	}
-	if live == 0 {
+	if live == 0 && sc.Undo == nil && !(p.up == nil && c.run.final() != nil) {
 		c.say("nothing is under way in the open scope %q", p.path) // invariant 9: it would never go on
 	}
 	if p.body.Kind != workflow.Graph && sc.Stop == nil && live > 1 {
@@ -93,6 +102,10 @@ func (c *checker) step(p *place, sc *Scope, s *workflow.Step) {
 			return
 		}
 		c.box(p, sc, s, l)
+	case StepParked:
+		if l.Parked == nil {
+			c.say("step %d of scope %q is parked without a failure", s.Index, p.path)
+		}
 	case StepWaiting, StepRetrying:
 		if l.Timer == "" {
 			c.say("step %d of scope %q waits for no timer", s.Index, p.path)
@@ -108,7 +121,7 @@ func (c *checker) box(p *place, sc *Scope, s *workflow.Step, l *Live) {
 		c.items(p, s, a, ap, l.Box)
 		return
 	}
-	if l.Box.Open == 0 && l.Timer == "" {
+	if l.Box.Open == 0 && l.Timer == "" && l.Box.Undo == nil {
 		c.say("%s is open, and none of its scopes is", ap)
 	}
 	open := 0
@@ -152,7 +165,7 @@ func (c *checker) items(p *place, s *workflow.Step, a *workflow.Map, ap string, 
 	if open != box.Open {
 		c.say("%s counts %d open items and has %d", ap, box.Open, open)
 	}
-	if box.Open == 0 {
+	if box.Open == 0 && box.Undo == nil {
 		c.say("%s is open, and none of its items is", ap)
 	}
 }
@@ -160,7 +173,20 @@ func (c *checker) items(p *place, s *workflow.Step, a *workflow.Map, ap string, 
 // LiveTasks gives the paths of the tasks that must exist for the loaded documents of a run, sorted.
 func LiveTasks(def *workflow.Definition, run *Run) []string {
 	var out []string
+	add := func(d *Undoing) {
+		if d != nil && d.Task != nil && !d.Task.Stuck {
+			if path := run.recordPath(d.Task.Record); path != "" {
+				out = append(out, path+undoSuffix)
+			}
+		}
+	}
 	walkScopes(def, run, func(p *place, sc *Scope) {
+		add(sc.Undo)
+		for _, l := range sc.Live {
+			if l.Box != nil {
+				add(l.Box.Undo)
+			}
+		}
 		for i, s := range sc.States {
 			if s == StepReady || s == StepStopping {
 				out = append(out, p.base(p.body.Steps[i], 1+sc.Visits[i]))
@@ -177,7 +203,7 @@ func LiveTasks(def *workflow.Definition, run *Run) []string {
 
 // walkScopes visits the open scopes of a run and the items of maps without documents.
 func walkScopes(def *workflow.Definition, run *Run, scope func(*place, *Scope), item func(*place, State)) {
-	if run.Status.Ended() || run.Status == Pending {
+	if run.Status.Ended() || run.StartedAt == 0 {
 		return
 	}
 	scope(rootPlace(def), run.Root)

@@ -12,7 +12,7 @@ import (
 func (t *turn) beginComposite(p *place, s *workflow.Step) {
 	sc := t.scope(p)
 	live := sc.Live[s.Index]
-	live.Box, live.Timer = &Box{}, ""
+	live.Box, live.Timer = &Box{Mark: t.logged()}, ""
 	if s.With != nil {
 		raw, err := s.With.Eval(t.env(view{at: p, step: s, prev: live.In}, &s.ActionUses), expr.Budget{})
 		if err != nil {
@@ -116,6 +116,10 @@ func (t *turn) outOfReach(p *place, s *workflow.Step, box *Box) bool {
 func (t *turn) scopeDone(p *place, out Data) {
 	if p.up == nil {
 		t.rootDone(out, false)
+		return
+	}
+	if p.final {
+		t.finallyOver(p)
 		return
 	}
 	t.dropScope(p.path)

@@ -37,6 +37,13 @@ func (s *Scope) encode() []byte {
 	if s.Run != nil {
 		b = s.Run.append(appendName(b, "r"))
 	}
+	b = appendInt(b, "m", s.Mark)
+	if s.Undo != nil {
+		b = append(appendName(b, "u"), encode(s.Undo)...)
+	}
+	if len(s.Page) > 0 {
+		b = append(appendName(b, "t"), encode(s.Page)...)
+	}
 	return append(b, '}')
 }
 
@@ -49,6 +56,12 @@ func (d *RunDoc) append(b []byte) []byte {
 	}
 	if len(d.Events) > 0 {
 		b = append(appendName(b, "v"), encode(d.Events)...)
+	}
+	if d.Undo != nil {
+		b = append(appendName(b, "u"), encode(d.Undo)...)
+	}
+	if d.Control != nil {
+		b = append(appendName(b, "c"), encode(d.Control)...)
 	}
 	return append(b, '}')
 }
@@ -69,6 +82,15 @@ func appendLive(b []byte, l *Live) []byte {
 	}
 	if l.Box != nil {
 		b = append(appendName(b, "b"), encode(l.Box)...)
+	}
+	if l.Unknown {
+		b = append(appendName(b, "u"), "true"...)
+	}
+	if l.Parked != nil {
+		b = append(appendName(b, "k"), encode(l.Parked)...)
+	}
+	if l.Redriven != nil {
+		b = append(appendName(b, "r"), encode(l.Redriven)...)
 	}
 	return append(b, '}')
 }
@@ -141,7 +163,8 @@ func appendMap[V any](b []byte, name string, m map[int]V, value func([]byte, V) 
 
 // EncodeEnv gives an environment as JSON, to be read by DecodeEnv. It fails on a literal that is not JSON.
 func EncodeEnv(e *Env) ([]byte, error) {
-	plain := len(e.Steps) == 0 && len(e.Items) == 0 && e.Pass == nil && e.Error.IsZero()
+	plain := len(e.Steps) == 0 && len(e.Items) == 0 && e.Pass == nil && e.Error.IsZero() &&
+		e.Undone == nil && e.Redriven == nil && e.Ending == ""
 	if !plain || !(e.Prev.IsZero() || e.Prev.isEntry()) || !(e.Input.IsZero() || e.Input.isEntry()) {
 		return json.Marshal(e)
 	}

@@ -35,6 +35,9 @@ func (t *turn) references(v view, uses *workflow.Uses) Env {
 			env.Error = t.errorInScope(v.at, v.step)
 		}
 	}
+	if f := t.run.final(); uses.Run && f != nil && v.at.inFinally() {
+		env.Ending = f.Ending
+	}
 	for _, u := range uses.Steps {
 		if env.Steps == nil {
 			env.Steps = map[string]StepEnv{}
@@ -71,8 +74,12 @@ func outward(p *place, up int) *place {
 func (t *turn) stepEnv(p *place, u workflow.StepUse) StepEnv {
 	sc := t.scope(p)
 	var e StepEnv
-	if state := sc.States[u.Index]; u.Output && (state == StepSucceeded || state == StepCaught) {
-		e.Output = sc.Out[u.Index]
+	switch sc.States[u.Index] {
+	case StepSucceeded, StepCaught, StepCompensating, StepCompensated:
+		if u.Output {
+			e.Output = sc.Out[u.Index]
+		}
+	default:
 	}
 	if u.Status {
 		e.Status, _ = sc.States[u.Index].Status()
@@ -108,6 +115,9 @@ func (t *turn) itemEnv(p *place) ItemEnv {
 // errorInScope finds `error`: that of the nearest catch that led to step or to something around it.
 func (t *turn) errorInScope(p *place, step *workflow.Step) Data {
 	for p != nil {
+		if f := t.run.final(); p.final && f != nil && f.Err != nil {
+			return t.errorValue(f.Err)
+		}
 		if !p.isItemTask() {
 			sc := t.scope(p)
 			if step != nil {

@@ -28,6 +28,7 @@ func (t *turn) fail(p *place, s *workflow.Step, e *Error, deliberate bool) {
 	t.recordError(p, s, e)
 	switch sc := t.scope(p); {
 	case t.superseded(p, s):
+		t.didFail(p, s, e)
 		t.settle(p, s, StepFailed, Data{})
 	case s.OnError == workflow.OnErrorContinue && !e.Final:
 		t.settle(p, s, StepFailed, Data{})
@@ -35,10 +36,26 @@ func (t *turn) fail(p *place, s *workflow.Step, e *Error, deliberate bool) {
 		t.settle(p, s, StepFailed, Data{})
 	case s.OnError == workflow.OnErrorSkip && !e.Final:
 		t.settle(p, s, StepFailed, sc.Live[s.Index].In) // a sequence goes on with what the step got
+	case t.parks(p, s, e):
+		t.park(p, s, e)
 	default:
-		t.mark(p, s, StepFailed)
-		t.failScope(p, e, deliberate)
+		t.failForGood(p, s, e, deliberate)
 	}
+}
+
+// failForGood takes the failure of a step that nothing handles outward.
+func (t *turn) failForGood(p *place, s *workflow.Step, e *Error, deliberate bool) {
+	why := &Closing{Reason: ByFailure, Err: e, NoLetter: deliberate, First: t.didFail(p, s, e)}
+	t.mark(p, s, StepFailed)
+	t.failScope(p, why)
+}
+
+// didFail records that a task may have been done although its last attempt failed. What a composite did is undone already.
+func (t *turn) didFail(p *place, s *workflow.Step, e *Error) int {
+	if s.IsComposite {
+		return 0
+	}
+	return t.did(p, s, answered(e), Data{})
 }
 
 func (t *turn) recordError(p *place, s *workflow.Step, e *Error) {
@@ -75,7 +92,7 @@ func (t *turn) catch(p *place, s *workflow.Step, e *Error) (bool, *Error) {
 			return true, nil
 		}
 		sc.States[s.Index] = StepOpen
-		live.Box = &Box{Catch: i + 1, Open: 1}
+		live.Box = &Box{Catch: i + 1, Open: 1, Mark: t.logged()}
 		t.openScope(p.catchBody(s, t.base(p, s), i), &Scope{In: live.In, Caught: data})
 		return true, nil
 	}
@@ -86,23 +103,27 @@ const maxLiteral = 1 << 10
 
 // errorData gives an error as `error` shows it. A large one is stored as a payload, named after the activation at path.
 func (t *turn) errorData(path string, e *Error) Data {
-	raw := encode(struct {
+	d := t.errorValue(e)
+	if len(d.Const) <= maxLiteral {
+		return d
+	}
+	t.errors++
+	return t.put(path+"!error", int(t.run.Seq)<<10+t.errors, d.Const)
+}
+
+// errorValue is errorData for what is not kept.
+func (t *turn) errorValue(e *Error) Data {
+	return literal(encode(struct {
 		Code    string          `json:"code"`
 		Message string          `json:"message"`
 		Step    string          `json:"step"`
 		Data    json.RawMessage `json:"data"`
-	}{e.Code, e.Message, e.Step, e.Data})
-	if len(raw) <= maxLiteral {
-		return literal(raw)
-	}
-	t.errors++
-	return t.put(path+"!error", int(t.run.Seq)<<10+t.errors, raw)
+	}{e.Code, e.Message, e.Step, e.Data}))
 }
 
 // failScope begins the failure of a scope: it stops alone if the composite around it bears that, else all of its scopes do.
-func (t *turn) failScope(p *place, e *Error, deliberate bool) {
-	why := &Closing{Reason: ByFailure, Err: e, NoLetter: deliberate}
-	if p.up == nil {
+func (t *turn) failScope(p *place, why *Closing) {
+	if p.up == nil || p.final {
 		t.stopScope(p, why)
 		return
 	}
@@ -112,13 +133,13 @@ func (t *turn) failScope(p *place, e *Error, deliberate bool) {
 	box := t.scope(p.up).Live[p.owner.Index].Box
 	box.Bad++
 	t.stopScope(p, why)
-	if all := t.unbearable(p.owner, box, e); all != nil {
-		t.stopBox(p.up, p.owner, &Closing{Reason: ByFailure, Err: all, NoLetter: deliberate})
+	if all := unbearable(p.owner, box, why.Err); all != nil {
+		t.stopBox(p.up, p.owner, &Closing{Reason: ByFailure, Err: all, NoLetter: why.NoLetter, First: why.First})
 	}
 }
 
 // unbearable gives the error with which a composite fails now that one more of its scopes has failed; nil if it bears that.
-func (t *turn) unbearable(s *workflow.Step, box *Box, e *Error) *Error {
+func unbearable(s *workflow.Step, box *Box, e *Error) *Error {
 	if box.Catch > 0 {
 		return e
 	}
@@ -172,18 +193,27 @@ func (t *turn) checkBox(p *place, s *workflow.Step) {
 			return
 		}
 		box := sc.Live[s.Index].Box
-		if box == nil || box.Stop == nil || box.Open > 0 {
+		if box == nil || box.Stop == nil || box.Open > 0 || box.Undo != nil {
 			return
 		}
-		switch box.Stop.Reason {
-		case Enough:
-			t.finishComposite(p, s, t.results(p, s))
-		case ByFailure:
-			t.compositeFailed(p, s, box.Stop)
-		default:
-			t.stopped(p, s, false)
+		if box.Stop.Reason == ByFailure {
+			t.undoUnit(unit{at: p, step: s}, box.Stop)
+			return
 		}
+		t.boxStill(p, s)
 	})
+}
+
+// boxStill ends a composite none of whose scopes is open, and which was undone if it failed.
+func (t *turn) boxStill(p *place, s *workflow.Step) {
+	switch stop := t.scope(p).Live[s.Index].Box.Stop; stop.Reason {
+	case Enough:
+		t.finishComposite(p, s, t.results(p, s))
+	case ByFailure:
+		t.compositeFailed(p, s, stop)
+	default:
+		t.stopped(p, s, false)
+	}
 }
 
 // compositeFailed judges a composite whose scopes are still: its retry, its catch, its on_error, or outward.
@@ -198,7 +228,7 @@ func (t *turn) compositeFailed(p *place, s *workflow.Step, why *Closing) {
 			return
 		}
 		t.mark(p, s, StepFailed)
-		t.failScope(p, &e, why.NoLetter)
+		t.failScope(p, &Closing{Reason: ByFailure, Err: &e, NoLetter: why.NoLetter})
 		return
 	}
 	live.Attempt = live.Try + 1

@@ -168,17 +168,26 @@ func (t *turn) itemFailed(q *place, attempt int, e *Error) bool {
 		t.startItem(q, live, due)
 		return true
 	}
+	if t.parksItem(q, it.box, e) {
+		t.parkItem(it, live, e)
+		return true
+	}
+	t.itemFailedForGood(it, e)
+	return true
+}
+
+func (t *turn) itemFailedForGood(it item, e *Error) {
+	q := it.q
 	it.chunk.States[it.i] = StepFailed
 	set(&it.chunk.Err, it.i, t.errorData(q.path, e))
 	it.box.Bad++
-	if all := t.unbearable(q.owner, it.box, e); all != nil {
+	if all := unbearable(q.owner, it.box, e); all != nil {
 		delete(it.chunk.Live, it.i)
 		it.box.Open--
 		t.stopBox(q.up, q.owner, &Closing{Reason: ByFailure, Err: all})
-		return true
+		return
 	}
 	t.itemOver(it)
-	return true
 }
 
 func (t *turn) itemReleased(q *place, attempt int) bool {

@@ -9,7 +9,7 @@ import (
 // task finds the activation that an outcome is about; ok is false when no attempt of it is expected.
 func (t *turn) task() (p *place, s *workflow.Step, live *Live, ok bool) {
 	sp, err := locate(t.def, t.ev.Path)
-	if err != nil || !sp.step.IsTask {
+	if err != nil || !sp.step.IsTask || sp.undone != nil {
 		return nil, nil, nil, false
 	}
 	if sp.at.isItemTask() {
@@ -35,6 +35,10 @@ func (t *turn) stopping(p *place, s *workflow.Step) bool {
 
 // taskSucceeded: an attempt gave an output, which is this entry's payload.
 func (t *turn) taskSucceeded() bool {
+	if u, d, _, ok := t.compensation(); ok {
+		t.undoSucceeded(u, d)
+		return true
+	}
 	p, s, live, ok := t.task()
 	switch {
 	case !ok:
@@ -58,12 +62,15 @@ func (t *turn) output() Data {
 }
 
 // taskFailed: an attempt failed. It is retried by the step's policy, or the step has failed.
-func (t *turn) taskFailed() bool {
+func (t *turn) taskFailed() bool { return t.attemptFailed(t.failure()) }
+
+// failure is the error that this entry's payload says.
+func (t *turn) failure() *Error {
 	e := &Error{}
 	if err := json.Unmarshal(t.ev.Payload, e); err != nil || e.Code == "" {
 		e = &Error{Code: "error", Message: "an attempt failed without a readable error"}
 	}
-	return t.attemptFailed(e)
+	return e
 }
 
 // taskLost: the worker of an attempt is gone. The attempt counts.
@@ -73,6 +80,10 @@ func (t *turn) taskLost() bool {
 
 func (t *turn) attemptFailed(e *Error) bool {
 	e.Message = clip(e.Message)
+	if u, d, s, ok := t.compensation(); ok {
+		t.undoFailed(u, d, s, e)
+		return true
+	}
 	p, s, live, ok := t.task()
 	switch {
 	case !ok:
@@ -84,6 +95,7 @@ func (t *turn) attemptFailed(e *Error) bool {
 		return true
 	}
 	live.Attempt = t.ev.Attempt
+	live.Unknown = s.Compensate != nil && answered(e) == Unsure
 	e.Step = t.ev.Path
 	if due, again := t.retry(s, live, t.ev.Path, e); again {
 		t.startTask(p, s, due)
@@ -95,6 +107,11 @@ func (t *turn) attemptFailed(e *Error) bool {
 
 // taskReleased: an attempt was interrupted politely. It does not count, and the task is ready at once.
 func (t *turn) taskReleased() bool {
+	if _, d, _, ok := t.compensation(); ok {
+		d.Task.Live.Attempt = t.ev.Attempt
+		t.startUndo(d, 0)
+		return true
+	}
 	p, s, live, ok := t.task()
 	switch {
 	case !ok:

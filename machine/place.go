@@ -18,6 +18,7 @@ type place struct {
 	ownerPath string         // its activation, with visit and try
 	slot      int            // branch, case or catch from 0; item of a map from 0; pass of a loop from 1
 	catch     bool           // the body of a catch
+	final     bool           // finally: it has no owner
 }
 
 func rootPlace(def *workflow.Definition) *place { return &place{body: def.Body} }
@@ -28,11 +29,11 @@ func (p *place) isItemTask() bool {
 		return false
 	}
 	s := p.body.Steps[0]
-	if !s.IsTask || s.When != nil || len(s.Catch) > 0 || s.OnError != workflow.OnErrorFail {
+	if !s.IsTask || s.When != nil || len(s.Catch) > 0 || s.OnError != workflow.OnErrorFail || s.Compensate != nil {
 		return false
 	}
-	_, ok := p.owner.Action.(*workflow.Map)
-	return ok
+	a, ok := p.owner.Action.(*workflow.Map)
+	return ok && a.Body == p.body
 }
 
 func (p *place) inside(owner *workflow.Step, ownerPath, suffix string, body *workflow.Body, slot int) *place {
@@ -71,6 +72,29 @@ func (p *place) catchBody(s *workflow.Step, ap string, i int) *place {
 	return q
 }
 
+// undo is where the compensation of an activation is: a single body of its own inside the scope of the step.
+func (p *place) undo(s *workflow.Step, ap string) *place {
+	return p.inside(s, ap, undoSuffix, s.Compensate.Step.Body, 0)
+}
+
+const undoSuffix = "~undo" // no key and no try ends so
+
+const finallyPath = "finally" // no step of the root has this key in a definition with finally
+
+func finallyPlace(def *workflow.Definition) *place {
+	return &place{path: finallyPath, body: def.Finally, up: rootPlace(def), final: true}
+}
+
+// inFinally says whether a scope is that of finally or inside it.
+func (p *place) inFinally() bool {
+	for ; p != nil; p = p.up {
+		if p.final {
+			return true
+		}
+	}
+	return false
+}
+
 // base is the path of the current activation of a step without its try.
 func (p *place) base(s *workflow.Step, visit int) string {
 	if p.body.Kind == workflow.Single {
@@ -98,13 +122,14 @@ type spot struct {
 	at         *place
 	step       *workflow.Step
 	visit, try int
+	undone     *spot // the activation that it undoes; nil: it is no compensation
 }
 
 var errPath = errors.New("no such activation")
 
 // locate finds what a path names in a definition, whether or not it was ever activated.
 func locate(def *workflow.Definition, path string) (spot, error) {
-	at, rest := rootPlace(def), path
+	at, rest := outermost(def, path)
 	for depth := 0; depth <= maxDepth; depth++ {
 		s, after, err := stepAt(at, rest)
 		if err != nil {
@@ -112,6 +137,10 @@ func locate(def *workflow.Definition, path string) (spot, error) {
 		}
 		if after == "" {
 			return s, nil
+		}
+		if after == undoSuffix && s.step.Compensate != nil {
+			c := s.step.Compensate.Step
+			return spot{at: s.at.undo(s.step, path[:len(path)-len(after)]), step: c, visit: 1, try: 1, undone: &s}, nil
 		}
 		ap := path[:len(path)-len(after)]
 		if at, rest, err = childAt(s, ap, after); err != nil {
@@ -122,6 +151,24 @@ func locate(def *workflow.Definition, path string) (spot, error) {
 }
 
 const maxDepth = 64
+
+// outermost gives the scope in which a path begins, the root's or that of finally, and the rest of the path in it.
+func outermost(def *workflow.Definition, path string) (*place, string) {
+	rest, ok := strings.CutPrefix(path, finallyPath)
+	if !ok || def.Finally == nil {
+		return rootPlace(def), path
+	}
+	if def.Finally.Kind == workflow.Single {
+		if rest == "" || strings.IndexByte("/#~[", rest[0]) >= 0 {
+			return finallyPlace(def), rest
+		}
+		return rootPlace(def), path
+	}
+	if rest, ok = strings.CutPrefix(rest, "/"); ok {
+		return finallyPlace(def), rest
+	}
+	return rootPlace(def), path
+}
 
 // stepAt reads KEY#VISIT~TRY (of a single body only ~TRY) from the start of rest.
 func stepAt(at *place, rest string) (spot, string, error) {
@@ -143,6 +190,9 @@ func stepAt(at *place, rest string) (spot, string, error) {
 	var ok bool
 	if s.visit, rest, ok = number(rest, '#'); !ok {
 		return s, "", errPath
+	}
+	if rest == undoSuffix {
+		return s, rest, nil
 	}
 	if s.try, rest, ok = number(rest, '~'); !ok {
 		return s, "", errPath
@@ -278,7 +328,10 @@ func Locate(def *workflow.Definition, path string) (*workflow.Step, error) {
 
 // scopeAt finds the scope whose document lies at path; nil when the definition has none there.
 func scopeAt(def *workflow.Definition, path string) *place {
-	at, rest := rootPlace(def), path
+	if path == finallyPath && def.Finally != nil {
+		return finallyPlace(def)
+	}
+	at, rest := outermost(def, path)
 	for depth := 0; depth <= maxDepth && rest != ""; depth++ {
 		s, after, err := stepAt(at, rest)
 		if err != nil {

@@ -29,6 +29,7 @@ func (t *turn) startDue() bool {
 
 func (t *turn) beginRun() {
 	t.run.Status, t.run.StartedAt = Running, t.run.At
+	t.setDeadline()
 	p, root := rootPlace(t.def), t.run.Root
 	if from := t.run.Options.From; from != "" {
 		i, ok := p.body.ByKey[from]

@@ -26,6 +26,9 @@ type Scope struct {
 	Caught Data           `json:"a,omitzero"`  // catch body: the error
 	Stop   *Closing       `json:"z,omitempty"` // set while the scope is being stopped
 	Run    *RunDoc        `json:"r,omitempty"` // the root's document only
+	Mark   int            `json:"m,omitempty"` // length of the undo log when the scope was opened
+	Undo   *Undoing       `json:"u,omitempty"` // set while what the scope did is being undone
+	Page   []Done         `json:"t,omitempty"` // a page of the undo log: the document has nothing else
 }
 
 // RunDoc is what the root's document holds of the run as a whole.
@@ -34,6 +37,8 @@ type RunDoc struct {
 	Output      Data            `json:"o,omitzero"`
 	Error       *Error          `json:"e,omitempty"`
 	Events      map[string]Fact `json:"v,omitempty"` // events received, by name and key
+	Undo        *UndoDoc        `json:"u,omitempty"`
+	Control     *ControlDoc     `json:"c,omitempty"`
 }
 
 // Fact is an event that was received: the entry that recorded it and a hash of its data.
@@ -59,6 +64,10 @@ type Live struct {
 	Since   Time        `json:"t,omitempty"` // when it first became ready, for a policy with `for`
 	Timer   string      `json:"w,omitempty"` // the kind of timer that a waiting step waits for
 	Box     *Box        `json:"b,omitempty"` // an open composite, or a catch body
+
+	Unknown  bool      `json:"u,omitempty"` // the last settled attempt gave no answer
+	Parked   *Error    `json:"k,omitempty"` // a parked step: its failure
+	Redriven *Redriven `json:"r,omitempty"` // a person gave it a new input
 }
 
 // Box is an open composite.
@@ -75,6 +84,10 @@ type Box struct {
 	Outs  []Data   `json:"u,omitempty"` // parallel: outputs by branch
 	Prev  Data     `json:"p,omitzero"`  // loop: what the last pass gave
 	Stop  *Closing `json:"z,omitempty"` // set while its scopes are being stopped
+	Mark  int      `json:"q,omitempty"` // length of the undo log when the try began
+	Undo  *Undoing `json:"v,omitempty"` // set while what its scopes did is being undone
+
+	Undone bool `json:"w,omitempty"` // the try is undone
 }
 
 // Closing is why scopes are being stopped, and how the thing that is being stopped will end.
@@ -84,6 +97,7 @@ type Closing struct {
 	NoLetter bool   `json:"n,omitempty"` // failure: by a `fail` action, which opens no letter
 	Given    bool   `json:"g,omitempty"` // end: the output was written in the action
 	Output   Data   `json:"o,omitzero"`  // end: the output
+	First    int    `json:"f,omitempty"` // failure: 1 + the record of the step that began it; 0: it has none
 }
 
 // Reason is why scopes are being stopped.
@@ -95,6 +109,7 @@ const (
 	ByEnd     Reason = "end"     // an `end`: the scope ends with success
 	Enough    Reason = "enough"  // `need` is met and the rest is not wanted
 	FromOuter Reason = "outer"   // something further out stops
+	ByCancel  Reason = "cancel"  // a person cancelled the run: as ByFailure, but for the ending
 )
 
 // Chunk holds the results of up to ChunkSize consecutive items of a map, or passes of a collecting loop.
@@ -179,6 +194,10 @@ const (
 	StepMissing   State = 'm' // skipped: for want of a step that failed
 	StepEnd       State = 'e' // skipped: its scope ended first
 	StepCancelled State = 'x' // stopped while under way
+
+	StepParked       State = 'P' // failed, and waits for a person
+	StepCompensating State = 'v' // done, and being undone
+	StepCompensated  State = 'u' // done, and undone
 )
 
 // Status gives the word of the format for s, and the reason where there is one.
@@ -212,6 +231,12 @@ func (s State) Status() (status, reason string) {
 		return "skipped", "end"
 	case StepCancelled:
 		return "cancelled", ""
+	case StepParked:
+		return "parked", ""
+	case StepCompensating:
+		return "compensating", ""
+	case StepCompensated:
+		return "compensated", ""
 	}
 	return string(s), ""
 }
@@ -219,7 +244,7 @@ func (s State) Status() (status, reason string) {
 // Live says whether s is an activation under way.
 func (s State) Live() bool {
 	switch s {
-	case StepWaiting, StepReady, StepOpen, StepRetrying, StepStopping:
+	case StepWaiting, StepReady, StepOpen, StepRetrying, StepStopping, StepParked:
 		return true
 	default:
 		return false

@@ -9,6 +9,9 @@ import (
 // settle ends an activation that is not to be retried or caught any more, and starts what follows from it. state is final:
 // succeeded, guard, caught, failed (handled by on_error or superseded), cancelled. out is what it hands on.
 func (t *turn) settle(p *place, s *workflow.Step, state State, out Data) {
+	if state == StepSucceeded {
+		t.did(p, s, ForSure, out)
+	}
 	t.mark(p, s, state)
 	sc := t.scope(p)
 	if sc.Stop != nil {

@@ -12,8 +12,8 @@ func (t *turn) stopScope(p *place, why *Closing) {
 		return
 	}
 	sc.Stop = why
-	if p.up == nil && why.Reason == ByFailure {
-		t.run.Status = Stopping
+	if p.up == nil {
+		t.rootStopping(why)
 	}
 	for i, s := range p.body.Steps {
 		switch state := sc.States[i]; {
@@ -39,6 +39,10 @@ func (t *turn) stopStep(p *place, s *workflow.Step) {
 	case StepWaiting, StepRetrying:
 		t.emit(CancelTimer{Key: t.base(p, s) + sc.Live[s.Index].Timer})
 		t.settle(p, s, StepCancelled, Data{})
+	case StepParked:
+		t.unpark(t.base(p, s), LetterSuperseded)
+		t.didFail(p, s, sc.Live[s.Index].Parked)
+		t.settle(p, s, StepFailed, Data{})
 	default:
 	}
 }
@@ -127,6 +131,8 @@ func (t *turn) stopItems(p *place, s *workflow.Step, a *workflow.Map, ap string)
 			t.emit(StopTask{Path: p.indexed(s, ap, a.Body, i).path})
 		case StepOpen:
 			t.stopScope(p.indexed(s, ap, a.Body, i), &Closing{Reason: FromOuter})
+		case StepParked:
+			t.stopParkedItem(p.indexed(s, ap, a.Body, i), box)
 		default:
 		}
 	}
@@ -138,6 +144,7 @@ func (t *turn) stopped(p *place, s *workflow.Step, done bool) {
 	if done {
 		state = StepSucceeded
 	}
+	t.didStop(p, s, done)
 	t.mark(p, s, state)
 	if t.scope(p).Stop != nil {
 		t.checkStill(p)
@@ -147,11 +154,32 @@ func (t *turn) stopped(p *place, s *workflow.Step, done bool) {
 	t.checkDone(p)
 }
 
+// didStop records what an activation that was told to stop did, or may have done.
+func (t *turn) didStop(p *place, s *workflow.Step, done bool) {
+	live := t.scope(p).Live[s.Index]
+	how, out := Unsure, Data{}
+	switch {
+	case s.IsComposite:
+		if live.Box == nil || live.Box.Catch > 0 || live.Box.Undone {
+			return // it was undone when it failed
+		}
+	case done:
+		how, out = ForSure, t.output()
+	case t.ev.Path != t.base(p, s), t.ev.Attempt <= live.Attempt: // nobody held it
+		if !live.Unknown {
+			how = Answered
+		}
+	case t.ev.Kind == TaskFailed:
+		how = answered(t.failure())
+	}
+	t.did(p, s, how, out)
+}
+
 // checkStill ends a scope that is being stopped once nothing in it is under way.
 func (t *turn) checkStill(p *place) {
 	t.later(func() {
 		sc := t.peek(p)
-		if sc == nil || sc.Stop == nil {
+		if sc == nil || sc.Stop == nil || sc.Undo != nil || p.up == nil && t.run.final() != nil {
 			return
 		}
 		for _, state := range sc.States {
@@ -170,8 +198,12 @@ func (t *turn) still(p *place, why *Closing) {
 		t.rootDone(why.Output, why.Given)
 	case why.Reason == ByEnd:
 		t.scopeDone(p, why.Output)
+	case p.final:
+		t.finallyOver(p)
 	case p.up == nil:
-		t.endRun(Failed, why.Err, why.NoLetter, Data{})
+		t.undoUnit(unit{at: p}, why)
+	case why.Reason == ByFailure && t.scope(p.up).Live[p.owner.Index].Box.Stop == nil:
+		t.undoUnit(unit{at: p}, why) // what is around it bears its failure
 	default:
 		t.scopeFailed(p, why)
 	}

@@ -20,6 +20,7 @@ func (t *turn) startTask(p *place, s *workflow.Step, due Time) {
 		live.Since = max(t.run.At, due)
 	}
 	env := t.references(view{at: p, step: s, prev: live.In}, &s.Uses)
+	env.Redriven = live.Redriven
 	t.emitTask(t.base(p, s), s, env, live.Attempt, due)
 }
 
@@ -29,7 +30,7 @@ func (t *turn) startItem(q *place, again *Live, due Time) {
 	env := t.references(view{at: q, step: s, prev: valueData(q.ownerPath, q.slot)}, &s.Uses)
 	attempt := 0
 	if again != nil {
-		attempt = again.Attempt
+		attempt, env.Redriven = again.Attempt, again.Redriven
 	}
 	if due == 0 && attempt == 0 && s.Delay > 0 {
 		due = t.run.At.Add(s.Delay)
@@ -40,7 +41,7 @@ func (t *turn) startItem(q *place, again *Live, due Time) {
 func (t *turn) emitTask(path string, s *workflow.Step, env Env, attempt int, due Time) {
 	e := StartTask{
 		Path: path, Queue: cmp.Or(s.Queue, t.run.Options.Queue, DefaultQueue), Priority: s.Priority + t.run.Options.Priority,
-		Due: due, Attempt: attempt, Lease: s.Lease.Milliseconds(), Env: env, Refs: env.refs(),
+		Due: due, Attempt: attempt, Lease: s.Lease.Milliseconds(), Held: t.run.paused(), Env: env, Refs: env.refs(),
 	}
 	switch a := s.Action.(type) {
 	case *workflow.Task:

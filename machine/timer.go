@@ -19,6 +19,8 @@ const (
 	timerRetry   = "!retry"   // the next try of a composite
 	timerTimeout = "!timeout" // a composite's timeout; the path has the try
 	timerEvery   = "!every"   // the pause between two passes; the path has the try
+
+	timerDeadline = "!deadline" // of the run, of no activation
 )
 
 // await makes a step wait for a timer.
@@ -65,15 +67,20 @@ func parseTime(raw json.RawMessage) (Time, error) {
 // timerFired: a time has come. A timer that is no longer waited for changes nothing.
 func (t *turn) timerFired() bool {
 	cut := strings.LastIndexByte(t.ev.Path, '!')
-	if t.ev.Path == timerStart {
+	switch {
+	case t.run.paused():
+		return t.setAside()
+	case t.ev.Path == timerStart:
 		return t.startDue()
+	case t.ev.Path == timerDeadline:
+		return t.deadlineReached()
 	}
 	if cut < 0 {
 		return false
 	}
 	path, kind := t.ev.Path[:cut], t.ev.Path[cut:]
 	sp, err := locate(t.def, path)
-	if err != nil || sp.at.isItemTask() {
+	if err != nil || sp.at.isItemTask() || sp.undone != nil {
 		return false
 	}
 	p, s := sp.at, sp.step
