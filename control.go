@@ -106,18 +106,3 @@ var words = map[machine.EventKind]string{
 	machine.ResumeRequested: "resume", machine.RetryRequested: "retry", machine.RedriveRequested: "redrive",
 	machine.DropRequested: "drop",
 }
-
-// Supply names a supply of tasks of a tenant that can be paused as a whole.
-type Supply struct {
-	Kind string // "workflow", "queue" or "tenant"
-	Name string // of the workflow or queue; "" for the tenant
-}
-
-// PausedSupply is a supply that is paused, since when, by whom and why.
-type PausedSupply struct {
-	Kind   string `json:"kind"`
-	Name   string `json:"name"`
-	By     string `json:"by"`
-	Reason string `json:"reason"`
-	At     string `json:"at"`
-}

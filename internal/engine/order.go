@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -247,3 +248,11 @@ func eventOf(x *store.Entry) machine.Event {
 
 // Clean makes what a person wrote storable: valid UTF-8, without NUL, at most 4 KiB.
 func Clean(text string) string { return content.Clean(text, content.MaxText) }
+
+// CheckInput says why a payload that a person gives cannot be an input; nil: it can. The error is a *machine.Error.
+func (e *Engine) CheckInput(raw json.RawMessage) error {
+	if bad := content.Refuse("input", raw, e.cfg.MaxPayload); bad != nil {
+		return bad
+	}
+	return nil
+}

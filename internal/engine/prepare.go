@@ -27,7 +27,7 @@ func (a *Attempt) Prepare(ctx context.Context) *Outcome {
 		switch {
 		case err == nil:
 			return o
-		case errors.Is(err, errDamaged):
+		case errors.Is(err, store.ErrDamaged):
 			a.engine.log.Error("an attempt cannot be prepared", "run", a.ID, "path", a.Path, "error", err)
 			return &Outcome{Err: &machine.Error{Code: CodeError, Message: err.Error(), Permanent: true}}
 		}
@@ -38,7 +38,7 @@ func (a *Attempt) Prepare(ctx context.Context) *Outcome {
 }
 
 // errDamaged: what is stored of the run does not fit together; only that run is affected.
-var errDamaged = errors.New("what is stored of the run does not fit together")
+var errDamaged = fmt.Errorf("what is stored of the run does not fit together: %w", store.ErrDamaged)
 
 func (a *Attempt) prepare(ctx context.Context) (*Outcome, error) {
 	def, err := a.engine.definition(ctx, a.Header)

@@ -204,7 +204,7 @@ func (e *Engine) unsettled(f *flight, err error) error {
 		f.alone = true
 		e.land(f, f.taken)
 		return nil
-	case errors.Is(err, errDamaged), errors.Is(err, machine.ErrDamaged):
+	case errors.Is(err, store.ErrDamaged), errors.Is(err, machine.ErrDamaged):
 		e.damaged(f, err)
 		e.land(f, f.taken)
 		return nil

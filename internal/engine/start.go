@@ -88,7 +88,7 @@ func isFault(err error) bool {
 	var bad *machine.Error
 	var start *StartError
 	return !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrRefused) && !errors.As(err, &input) &&
-		!errors.As(err, &bad) && !errors.As(err, &start) && !errors.Is(err, errDamaged) && !errors.Is(err, machine.ErrDamaged)
+		!errors.As(err, &bad) && !errors.As(err, &start) && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, machine.ErrDamaged)
 }
 
 // birth is a start under way: the request, and what RunStarted led to.
