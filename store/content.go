@@ -119,6 +119,11 @@ func storableEffect(effect machine.Effect) error {
 			return err
 		}
 		return storableError(e.Error)
+	case machine.CloseLetter:
+		if e.How == "" || e.How == machine.LetterOpen {
+			return fmt.Errorf("%w: a letter cannot be closed as %q", ErrRefused, e.How)
+		}
+		return storable([]string{e.Path, string(e.How)})
 	case machine.EndRun:
 		return storableError(e.Error)
 	}

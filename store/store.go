@@ -350,7 +350,8 @@ type Reader interface {
 	Documents(ctx context.Context, tenant, runID string) (map[string][]byte, error)
 	// Payloads reads stored payloads; one that does not exist is absent.
 	Payloads(ctx context.Context, tenant, runID string, refs []machine.Ref) (map[machine.Ref]json.RawMessage, error)
-	// Tasks reads live tasks of a run, ordered by path: those at paths that exist; all for nil.
+	// Tasks reads live tasks of a run, ordered by path: those at paths that exist; all for nil. One whose programs cannot be
+	// read (ErrDamaged) comes without Env and Refs.
 	Tasks(ctx context.Context, tenant, runID string, paths []string) ([]Live, error)
 	// Timers reads the timers of a run, ordered by key.
 	Timers(ctx context.Context, tenant, runID string) ([]Timer, error)

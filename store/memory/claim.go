@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,7 +11,10 @@ import (
 	"github.com/millrace-go/millrace/store"
 )
 
-const defaultBytes = 16 << 20
+const (
+	defaultBytes = 16 << 20
+	setAside     = time.Minute
+)
 
 // Lanes is [store.Worker.Lanes].
 func (s *Store) Lanes(ctx context.Context, after int64, limit int) ([]store.Lane, error) {
@@ -41,15 +43,16 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Claimed, erro
 	var out []store.Claimed
 	total := 0
 	for _, t := range s.pick(c, now) {
+		state, err := t.run.state(states[t.RunID], machine.Documents(t.Path))
+		if err != nil { // its run is damaged: it is set aside, and stops no other
+			t.State, t.Due = store.Delayed, now.Add(setAside)
+			continue
+		}
+		states[t.RunID] = state
 		payloads, size := t.run.payloads(t.Refs)
 		if total += size; total > bound && len(out) > 0 {
 			break
 		}
-		state, err := t.run.state(states[t.RunID], machine.Documents(t.Path))
-		if err != nil {
-			return nil, fmt.Errorf("claim: %w", err)
-		}
-		states[t.RunID] = state
 		t.lease(c.Owner, c.Token, c.Lease, now)
 		out = append(out, store.Claimed{
 			Task: t.task(), Token: t.Token, Payloads: payloads,

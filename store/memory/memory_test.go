@@ -26,6 +26,10 @@ func open(t *testing.T) storetest.Harness {
 		Store:   s,
 		Advance: func(d time.Duration) { now.Add(d.Microseconds()) },
 		Second:  func(*testing.T) store.Store { return s },
+		Damage: func(t *testing.T, runID, path string, doc []byte) {
+			t.Helper()
+			s.Damage(runID, path, doc)
+		},
 	}
 }
 

@@ -47,8 +47,9 @@ func (s *Store) Claim(ctx context.Context, ask store.Claim) ([]store.Claimed, er
 const (
 	// One probe of the due index.
 	anyDueSQL = "select 1 from tasks indexed by tasks_due where state = 1 and due <= ? limit 1"
-	// One probe of the ready index.
-	anyReadySQL = "select 1 from tasks indexed by tasks_ready where lane = ? and state = 0 limit 1"
+	// One probe of the primary key of lanes, and one of the ready index unless the lane is paused.
+	anyReadySQL = `select 1 from tasks indexed by tasks_ready where lane = ?1 and state = 0
+		and (select paused from lanes where id = ?1) = 0 limit 1`
 	// The tasks of one run, in the primary key.
 	anyOfRunSQL = "select 1 from tasks where run = ? and (state = 0 or state = 1 and due <= ?) limit 1"
 )

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"fmt"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -43,11 +44,11 @@ func open(t *testing.T, path string, o Options) *Store {
 
 func harness(t *testing.T) storetest.Harness {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "millrace.db")
+	file := filepath.Join(t.TempDir(), "millrace.db")
 	clock := newHandClock()
-	another := func(t *testing.T) *Store { t.Helper(); return open(t, path, Options{Clock: clock.time}) }
+	another := func(t *testing.T) *Store { t.Helper(); return open(t, file, Options{Clock: clock.time}) }
 	s := another(t)
-	keepAlive(t, path, "host-1")
+	keepAlive(t, file, "host-1")
 	return storetest.Harness{
 		Store:   s,
 		Advance: clock.advance,
@@ -59,6 +60,15 @@ func harness(t *testing.T) storetest.Harness {
 			}
 			s = another(t)
 			return s
+		},
+		Damage: func(t *testing.T, runID, path string, doc []byte) {
+			t.Helper()
+			run, _ := parseID(runID)
+			query := fmt.Sprintf("update scopes set doc = x'%x' where run = x'%x' and path = '%s'", doc, run[:], path)
+			if path == "" {
+				query = fmt.Sprintf("update runs set doc = x'%x' where id = x'%x'", doc, run[:])
+			}
+			script(t, file, query)
 		},
 	}
 }

@@ -206,26 +206,33 @@ func (w *settling) start(m *member, i int, e *machine.StartTask, handed []store.
 		t.ReadyAt = m.At
 	}
 	live := store.Live{Task: t, State: store.Ready}
-	if e.Due > w.now {
+	later := e.Due > w.now
+	if later {
 		live.State, live.Due = store.Delayed, e.Due
 	}
 	switch {
-	case e.Held:
-		live.State = store.OnHold
-	case live.State == store.Delayed:
-	case m.hands(i, &t, len(handed)):
+	case !later && m.hands(i, &t, e.Held, len(handed)):
 		t.Attempt++
 		live = store.Live{
 			Task: t, State: store.Leased, Token: m.Hand.Token, Owner: m.Hand.Owner,
 			LeaseUntil: w.now.Add(leaseOf(&t, m.Hand.Lease)), ClaimedAt: w.now,
 		}
 		handed = append(handed, store.Claimed{Task: t, Token: m.Hand.Token})
+	case e.Held:
+		live.State = store.OnHold
 	}
 	return handed, w.insert(m, &live, m.starts[i])
 }
 
-// hands says whether a task that is ready now is handed over: not one that the same settlement takes back.
-func (m *member) hands(i int, t *store.Task, already int) bool {
+// hands says whether a task that is ready now is handed over: not one that the same settlement takes back, or holds in the
+// end.
+func (m *member) hands(i int, t *store.Task, held bool, already int) bool {
+	if max(m.holdsAt, m.freesAt) > i {
+		held = m.holdsAt > m.freesAt
+	}
+	if held {
+		return false
+	}
 	stop, stopped := m.stopsAt[t.Path]
 	return already < m.Hand.Limit && m.endsAt < i && !(stopped && stop > i) && !t.Lane.Paused &&
 		slices.Contains(m.Hand.Handlers, t.Lane.Handler)

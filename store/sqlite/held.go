@@ -15,7 +15,12 @@ const heldUnderSQL = "select " + liveColumns + ` from tasks as t indexed by task
 // HeldBy is [store.Worker.HeldBy].
 func (s *Store) HeldBy(ctx context.Context, owner string, token int64) (out []store.Claimed, err error) {
 	err = s.read(ctx, "held by", func(c *conn) error {
-		rows, err := liveRows(c, heldUnderSQL, owner, token)
+		var rows []store.Live
+		err := eachLive(c, heldUnderSQL, func(l *store.Live, damage error) {
+			if damage == nil {
+				rows = append(rows, *l)
+			}
+		}, owner, token)
 		if err != nil {
 			return err
 		}

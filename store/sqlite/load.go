@@ -196,28 +196,38 @@ func encodeRefs(refs []machine.Ref) (string, error) {
 	return string(b), err
 }
 
-// decodeTask reads the columns env and refs.
+// decodeTask reads the columns env and refs: both, or none of them.
 func decodeTask(t *store.Task, env, refs []byte) error {
-	var err error
-	if t.Env, err = machine.DecodeEnv(env); err != nil {
+	decoded, err := machine.DecodeEnv(env)
+	if err != nil {
 		return damage(t.RunID, "task "+t.Path, err)
 	}
+	list, err := decodeRefs(refs)
+	if err != nil {
+		return damage(t.RunID, "task "+t.Path, err)
+	}
+	t.Env, t.Refs = decoded, list
+	return nil
+}
+
+// decodeRefs reads what encodeRefs wrote.
+func decodeRefs(refs []byte) (out []machine.Ref, err error) {
 	if len(refs) == 0 {
-		return nil
+		return nil, nil
 	}
 	texts := []string{string(refs)}
 	if refs[0] == '[' {
 		texts = nil
 		if err := json.Unmarshal(refs, &texts); err != nil {
-			return damage(t.RunID, "task "+t.Path, err)
+			return nil, err
 		}
 	}
 	for _, text := range texts {
 		ref, err := machine.ParseRef(text)
 		if err != nil {
-			return damage(t.RunID, "task "+t.Path, err)
+			return nil, err
 		}
-		t.Refs = append(t.Refs, ref)
+		out = append(out, ref)
 	}
-	return nil
+	return out, nil
 }

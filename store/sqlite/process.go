@@ -136,11 +136,18 @@ func (s *Store) bury(ctx context.Context, dead []string) error {
 	return nil
 }
 
-// liveRows reads live tasks with their lanes.
-func liveRows(c *conn, query string, args ...any) ([]store.Live, error) {
-	var out []store.Live
-	err := c.each(query, func(r *row) error {
-		l := store.Live{
+// liveRows reads live tasks with their lanes; one whose programs cannot be read comes without them.
+func liveRows(c *conn, query string, args ...any) (out []store.Live, err error) {
+	err = eachLive(c, query, func(l *store.Live, _ error) {
+		out = append(out, *l)
+	}, args...)
+	return out, err
+}
+
+// eachLive reads live tasks with their lanes, and says why the programs of one cannot be read.
+func eachLive(c *conn, query string, see func(l *store.Live, damage error), args ...any) error {
+	return c.each(query, func(r *row) error {
+		l := &store.Live{
 			State: store.TaskState(r.ColumnInt(10)), Due: timeAt(r, 11), Token: r.ColumnInt64(12), Owner: r.ColumnText(13),
 			LeaseUntil: timeAt(r, 14), ClaimedAt: timeAt(r, 15), Stop: r.ColumnBool(16), Tenant: r.ColumnText(18),
 		}
@@ -148,11 +155,7 @@ func liveRows(c *conn, query string, args ...any) ([]store.Live, error) {
 			RunID: idAt(r, 0).String(), Path: r.ColumnText(1), Lane: laneAt(r, 17), Priority: r.ColumnInt(3),
 			Attempt: r.ColumnInt(4), Cause: r.ColumnInt64(7), Lease: r.ColumnInt64(8), ReadyAt: machine.Time(r.ColumnInt64(9)),
 		}
-		if err := decodeTask(&l.Task, bytesAt(r, 5), bytesAt(r, 6)); err != nil {
-			return err
-		}
-		out = append(out, l)
+		see(l, decodeTask(&l.Task, bytesAt(r, 5), bytesAt(r, 6)))
 		return nil
 	}, args...)
-	return out, err
 }

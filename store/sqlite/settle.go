@@ -85,13 +85,18 @@ type member struct {
 	failure   []byte         // EndRun's error
 	endsAt    int            // the last EndRun's place among the effects; -1: none
 	stopsAt   map[string]int // the last StopTask of a path
+	holdsAt   int            // the last HoldTasks; -1: none
+	freesAt   int            // the last FreeTasks; -1: none
 	makesWork bool
 	values    map[machine.Ref]json.RawMessage // that it puts; nil until asked for
 }
 
 // newMember writes a settlement down; content says why no store keeps it.
 func newMember(st *store.Settlement, content error) *member {
-	m := &member{Settlement: st, content: content, root: st.Run.EncodeRoot(), changes: st.Run.Changes(), endsAt: -1}
+	m := &member{
+		Settlement: st, content: content, root: st.Run.EncodeRoot(), changes: st.Run.Changes(), endsAt: -1, holdsAt: -1,
+		freesAt: -1,
+	}
 	run, ok := parseID(st.Run.ID)
 	m.id, m.unknown = run, !ok
 	if content != nil {
@@ -107,7 +112,12 @@ func newMember(st *store.Settlement, content error) *member {
 			}
 			m.stopsAt[e.Path] = i
 			m.makesWork = true
-		case machine.SetTimer, machine.FreeTasks:
+		case machine.SetTimer:
+			m.makesWork = true
+		case machine.HoldTasks:
+			m.holdsAt = i
+		case machine.FreeTasks:
+			m.freesAt = i
 			m.makesWork = true
 		case machine.EndRun:
 			m.endsAt = i

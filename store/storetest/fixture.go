@@ -217,6 +217,8 @@ func from(queue string) func(*machine.StartTask) {
 
 func due(at machine.Time) func(*machine.StartTask) { return func(t *machine.StartTask) { t.Due = at } }
 
+func onHold(t *machine.StartTask) { t.Held = true }
+
 func priority(n int) func(*machine.StartTask) { return func(t *machine.StartTask) { t.Priority = n } }
 
 func refs(refs ...machine.Ref) func(*machine.StartTask) {
@@ -312,6 +314,26 @@ func (f *fixture) taskPaths(r *run) []string {
 func (f *fixture) state(r *run) store.RunState {
 	f.Helper()
 	out, err := f.s.State(f.ctx, r.Tenant, r.ID, nil, []string{""})
+	f.must(err)
+	return out
+}
+
+// row gives the run as a list shows it.
+func (f *fixture) row(r *run) store.RunRow {
+	f.Helper()
+	rows, err := f.s.Runs(f.ctx, store.Filter{Tenant: r.Tenant, IDSuffix: r.ID})
+	f.must(err)
+	if len(rows) != 1 {
+		f.Fatalf("run %s has %d rows", r.ID, len(rows))
+	}
+	return rows[0]
+}
+
+// letters gives the dead letters that filter selects of tenant's.
+func (f *fixture) letters(filter store.LetterFilter) []store.Letter {
+	f.Helper()
+	filter.Tenant = tenant
+	out, err := f.s.Letters(f.ctx, filter)
 	f.must(err)
 	return out
 }

@@ -279,7 +279,8 @@ func (f *fixture) unknown(tenant, id string) {
 	_, tasks := f.s.Tasks(f.ctx, tenant, id, nil)
 	_, timers := f.s.Timers(f.ctx, tenant, id)
 	_, journal := f.s.Journal(f.ctx, tenant, id, 0, 9)
-	for i, err := range []error{state, payloads, tasks, timers, journal} {
+	_, documents := f.s.Documents(f.ctx, tenant, id)
+	for i, err := range []error{state, payloads, tasks, timers, journal, documents} {
 		if !errors.Is(err, store.ErrNotFound) {
 			f.Fatalf("reader %d of %q: %v, want not found", i, id, err)
 		}

@@ -26,6 +26,8 @@ type Harness struct {
 	Reopen func(t *testing.T) store.Store
 	// Second gives another handle on the same data, open at the same time. Nil: there is none.
 	Second func(t *testing.T) store.Store
+	// Damage writes over a stored document, the root's at "", as somebody might by hand. Nil: nobody can.
+	Damage func(t *testing.T, runID, path string, doc []byte)
 }
 
 // trial is one rule of the contract.
@@ -38,6 +40,7 @@ type trial struct {
 
 func movesClock(h Harness) bool { return h.Advance != nil }
 func reopens(h Harness) bool    { return h.Reopen != nil }
+func damages(h Harness) bool    { return h.Damage != nil }
 
 // Run runs the contract as parallel subtests, each on a store of its own that open gives.
 func Run(t *testing.T, open func(t *testing.T) Harness) {
@@ -53,6 +56,11 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Settle", settleTrials},
 		{"Effects", effectTrials},
 		{"HandOver", handOverTrials},
+		{"Hold", holdTrials},
+		{"Letters", letterTrials},
+		{"Endings", endingTrials},
+		{"Pauses", pauseTrials},
+		{"Damage", damageTrials},
 		{"Leases", leaseTrials},
 		{"Mailbox", mailboxTrials},
 		{"Readers", readerTrials},
