@@ -6,12 +6,12 @@ func (t *turn) finish(ending Status, why *Closing, out Data) {
 	if why != nil {
 		f.Err, f.NoLetter = why.Err, why.NoLetter
 	}
+	t.dropDeadline()
 	if c := t.run.Root.Run.Control; t.def.Finally == nil || c != nil && c.Final != nil {
 		t.endAs(f)
 		return
 	}
 	t.control().Final = f
-	t.dropDeadline()
 	t.openScope(finallyPlace(t.def), &Scope{In: t.run.Root.In})
 }
 

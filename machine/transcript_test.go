@@ -91,6 +91,17 @@ func transcript(w **world, d *datadriven.TestData) string {
 		for _, p := range (*w).matching(arg) {
 			(*w).show(&b, (*w).outcome(d, p))
 		}
+	case "cancel", "abort", "pause", "resume":
+		(*w).show(&b, Event{Kind: EventKind(d.Cmd + "_requested"), Payload: encode(Order{By: "ann", Reason: arg})})
+	case "redrive", "drop":
+		ev := Event{Kind: EventKind(d.Cmd + "_requested"), Name: arg, Payload: encode(Order{By: "ann", Input: json.RawMessage(d.Input)})}
+		if len(d.CmdArgs) > 1 {
+			ev.Path = d.CmdArgs[1].Key
+		}
+		(*w).show(&b, ev)
+	case "late":
+		ev := Event{Kind: TaskLate, Path: arg, Attempt: 1, Name: d.CmdArgs[1].Key, Payload: json.RawMessage(d.Input)}
+		(*w).show(&b, ev)
 	case "hold":
 		for _, p := range (*w).matching(arg) {
 			(*w).tasks[p].held = true
@@ -252,6 +263,9 @@ func (w *world) describe(b *strings.Builder, e Effect) {
 		if e.Due > w.now {
 			fmt.Fprintf(b, " in %s", w.elapsed(e.Due))
 		}
+		if e.Held {
+			fmt.Fprint(b, " held")
+		}
 		if o := w.header.Options; o.Queue != "" || o.Priority != 0 {
 			fmt.Fprintf(b, " (queue %s, priority %d)", e.Queue, e.Priority)
 		}
@@ -266,6 +280,12 @@ func (w *world) describe(b *strings.Builder, e Effect) {
 		fmt.Fprintf(b, "put %s = %s\n", e.Ref, e.Data)
 	case OpenLetter:
 		fmt.Fprintf(b, "letter %s %s: %s\n", e.Kind, e.Path, e.Error.Error())
+	case CloseLetter:
+		fmt.Fprintf(b, "close letter %s %s: %s\n", e.Kind, e.Path, e.How)
+	case HoldTasks:
+		fmt.Fprintln(b, "hold tasks")
+	case FreeTasks:
+		fmt.Fprintln(b, "free tasks")
 	case EndRun:
 		fmt.Fprintf(b, "end %s\n", e.Status)
 	}

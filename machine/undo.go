@@ -167,6 +167,7 @@ func (t *turn) applies(u unit, d *Undoing, n int) bool {
 	if c := sp.step.Compensate; c.Once {
 		if slices.Contains(d.Once, c.Name) {
 			r.Fate = PassedOver
+			t.showUndo(r.Path, StepCompensated)
 			return false
 		}
 		d.Once = append(d.Once, c.Name)
@@ -291,6 +292,11 @@ func (t *turn) undoGaveUp(u unit, d *Undoing, e *Error) {
 		return
 	}
 	t.openLetter(LetterCompensation, t.ev.Path, e)
+	if r.How == ForSure {
+		t.showUndo(r.Path, StepSucceeded)
+	} else {
+		t.showUndo(r.Path, StepFailed)
+	}
 	if t.def.OnCompensationFailure == workflow.ContinueUndoing {
 		r.Fate, d.Task = GaveUp, nil
 		t.later(func() { t.undoNext(u) })

@@ -31,7 +31,7 @@ type world struct {
 	tasks    map[string]*worldTask
 	timers   map[string]Time
 	journal  []Event
-	letters  []OpenLetter
+	letters  map[string]OpenLetter // open ones by kind and path
 	faults   []string
 
 	applies, docBytes, rows int  // what it cost
@@ -52,6 +52,7 @@ func newWorld(def *workflow.Definition) *world {
 		payloads: map[Ref]json.RawMessage{},
 		tasks:    map[string]*worldTask{},
 		timers:   map[string]Time{},
+		letters:  map[string]OpenLetter{},
 	}
 }
 
@@ -217,20 +218,64 @@ func (w *world) carryOut(e Effect) []Effect {
 			w.fault("value %s is put twice", e.Ref)
 		}
 		w.payloads[e.Ref] = e.Data
+	case HoldTasks, FreeTasks:
+		for _, task := range w.tasks {
+			task.Held = e == HoldTasks{} && !task.held
+		}
 	case OpenLetter:
-		w.letters = append(w.letters, e)
+		if _, ok := w.letters[letterID(e.Kind, e.Path)]; ok {
+			w.fault("letter %s %s is opened twice", e.Kind, e.Path)
+		}
+		w.letters[letterID(e.Kind, e.Path)] = e
+	case CloseLetter:
+		if _, ok := w.letters[letterID(e.Kind, e.Path)]; !ok && e.Kind != "" {
+			w.fault("letter %s %s is closed and is not open", e.Kind, e.Path)
+		}
+		delete(w.letters, letterID(e.Kind, e.Path))
+		maps.DeleteFunc(w.letters, func(_ string, l OpenLetter) bool { return e.Kind == "" && l.Kind != LetterFinally })
 	case EndRun:
-		w.end()
+		w.end(e)
 	}
 	return nil
 }
 
-func (w *world) end() {
+func letterID(kind LetterKind, path string) string { return string(kind) + " " + path }
+
+func (w *world) end(e EndRun) {
+	if e.Status == Aborted {
+		clear(w.tasks)
+		clear(w.timers)
+	}
+	maps.DeleteFunc(w.docs, func(path string, _ []byte) bool { return !e.Keep && !isChunk(path) })
 	for _, path := range slices.Sorted(maps.Keys(w.tasks)) {
 		w.fault("the run has ended with the live task %s", path) // invariant 1
 	}
 	for _, key := range slices.Sorted(maps.Keys(w.timers)) {
 		w.fault("the run has ended with the timer %s", key)
+	}
+}
+
+// mustAnswer gives what is wrong with the open letters (invariant 7).
+func (w *world) mustAnswer(run *Run) {
+	for id, l := range w.letters {
+		ok := true
+		switch l.Kind {
+		case LetterParked:
+			ok = !w.status.Ended()
+		case LetterCompensation:
+			ok = w.status == Dead || !w.status.Ended()
+		case LetterUnknown:
+			ok = w.status == Dead || run.final() != nil
+		case LetterFailure:
+			ok = w.status == Failed
+		case LetterFinally:
+		}
+		if !ok {
+			w.fault("letter %s is open and the run is %s", id, w.status)
+		}
+	}
+	if w.status == Dead && len(w.letters) == 0 && run.Root.Run.Undo.Dropped == 0 {
+		w.fault("the run is dead and no letter says why")
 	}
 }
 
@@ -243,6 +288,7 @@ func (w *world) check(ev Event) {
 	if live, want := slices.Sorted(maps.Keys(w.tasks)), LiveTasks(w.def, all); !slices.Equal(live, want) {
 		w.fault("after %s %s: live tasks are %v, the documents say %v", ev.Kind, ev.Path, live, want)
 	}
+	w.mustAnswer(all)
 	same, effects, err := w.apply(all, ev) // invariant 10: an event that was told already
 	if err != nil || same.Seq != all.Seq || len(effects) > 0 {
 		if ev.Kind != TimerFired || w.timers[ev.Path] == 0 { // a timer that was set anew has the same name
@@ -301,6 +347,17 @@ func (w *world) input(task *worldTask) string {
 	if err != nil {
 		return err.Error()
 	}
+	if u := task.Env.Undone; u != nil {
+		if step.With == nil {
+			return w.undoInput(u, env, run, task.Env)
+		}
+		out, _ := Assemble(u.Output, run, w.payload, MaxAssembled)
+		env["step"] = expr.Env{"input": env["prev"], "output": out}
+	}
+	if task.Env.Redriven != nil {
+		raw, _ := Assemble(task.Env.Redriven.Input, run, w.payload, MaxAssembled)
+		return string(raw) + fmt.Sprintf(" (input %d)", task.Env.Redriven.N)
+	}
 	if step.With != nil {
 		raw, err := step.With.Eval(env, expr.Budget{})
 		if err != nil {
@@ -309,6 +366,21 @@ func (w *world) input(task *worldTask) string {
 		return string(raw)
 	}
 	return string(env["prev"].(json.RawMessage))
+}
+
+// undoInput is short for what a compensation without `with` gets.
+func (w *world) undoInput(u *UndoneEnv, env expr.Env, run *Run, e Env) string {
+	out, err := Assemble(u.Output, run, w.payload, MaxAssembled)
+	if err != nil {
+		return err.Error()
+	}
+	var why struct{ Code string }
+	_ = json.Unmarshal(env["error"].(json.RawMessage), &why)
+	text := fmt.Sprintf("undo %s -> %s because %s", env["prev"], out, why.Code)
+	if e.Redriven != nil {
+		text += fmt.Sprintf(" (input %d)", e.Redriven.N)
+	}
+	return text
 }
 
 func (w *world) output() string {
