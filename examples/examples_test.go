@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// binary is the built command line, made once for all tests of the package.
-var binary string
+// What is built once for all tests of the package: the command line, and the services of the saga.
+var binary, shopBinary string
 
 func TestMain(m *testing.M) {
 	os.Exit(runTests(m))
@@ -32,11 +32,11 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder that stays harms nobody
-	binary = filepath.Join(folder, "millrace")
-	build := exec.CommandContext(context.Background(), "go", "build", "-o", binary, "../cmd/millrace")
+	binary, shopBinary = filepath.Join(folder, "millrace"), filepath.Join(folder, "shop")
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", folder, "../cmd/millrace", "./order-saga/shop")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build the command line:", err)
+		fmt.Fprintln(os.Stderr, "build the programs:", err)
 		return 1
 	}
 	return m.Run()

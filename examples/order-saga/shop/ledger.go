@@ -29,7 +29,6 @@ type ledger struct {
 var (
 	errReused    = errors.New("another request had this key")
 	errCancelled = errors.New("this request was taken back before it came")
-	errUnknown   = errors.New("no such request came, and none that comes now will be done")
 	errDisputed  = errors.New("the charge is disputed: whoever settles that must come first")
 )
 
@@ -96,9 +95,9 @@ func (l *ledger) add(ctx context.Context, e entry, dispute bool) error {
 	})
 }
 
-// undo takes back the entry with the key of, once, whoever asks how often. An entry that is not there is kept from coming later.
+// undo takes back the entry with the key of, once, whoever asks how often. One that is not there is kept from coming later, and
+// nothing is written.
 func (l *ledger) undo(ctx context.Context, key, of, what string) (out entry, err error) {
-	unknown := false
 	err = l.atomically(ctx, func() error {
 		undone, err := l.find("undoes", of)
 		if err != nil || undone != nil {
@@ -111,7 +110,8 @@ func (l *ledger) undo(ctx context.Context, key, of, what string) (out entry, err
 		if err != nil {
 			return err
 		}
-		if unknown = done == nil; unknown {
+		if done == nil {
+			out = entry{Key: key, What: "nothing to be " + what, Undoes: of}
 			return l.do("insert or ignore into cancelled values (?)", of)
 		}
 		disputed, err := l.has("disputed", of)
@@ -124,9 +124,6 @@ func (l *ledger) undo(ctx context.Context, key, of, what string) (out entry, err
 		out = entry{Key: key, Order: done.Order, What: what, Amount: -done.Amount, Undoes: of}
 		return l.do("insert into entries (key, order_id, what, amount, undoes) values (?, ?, ?, ?, ?)", out.Key, out.Order, out.What, out.Amount, of)
 	})
-	if err == nil && unknown {
-		err = errUnknown
-	}
 	return out, err
 }
 

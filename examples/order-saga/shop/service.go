@@ -45,20 +45,20 @@ func services(log *slog.Logger) []*service {
 	return []*service{
 		{
 			name: "stock", path: "/reservations", what: "reserved", undo: "put back", refusal: http.StatusConflict, log: log,
-			cancel: "DELETE /reservations/{key}", entry: reservation,
+			cancel: "DELETE /reservations", entry: reservation,
 		},
 		{
 			name: "payments", path: "/charges", what: "charged", undo: "refunded", refusal: http.StatusPaymentRequired, log: log,
-			cancel: "POST /charges/{key}/refund",
+			cancel: "POST /refunds",
 			entry: func(r request) (int64, map[string]any, error) {
 				return r.Cents, map[string]any{"cents": r.Cents}, positive(r.Cents, "cents")
 			},
 		},
 		{
 			name: "shipping", path: "/parcels", what: "sent", undo: "called back", refusal: http.StatusUnprocessableEntity, log: log,
-			cancel: "DELETE /parcels/{key}",
+			cancel: "DELETE /parcels",
 			entry: func(r request) (int64, map[string]any, error) {
-				return 1, map[string]any{"tracking": "parcel-" + r.Order[:min(8, len(r.Order))]}, positive(r.Pieces, "pieces")
+				return 1, map[string]any{"tracking": "parcel-" + r.Order[max(0, len(r.Order)-8):]}, positive(r.Pieces, "pieces")
 			},
 		},
 	}
@@ -130,12 +130,12 @@ func (s *service) add(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *service) takeBack(w http.ResponseWriter, r *http.Request) {
-	key := r.Header.Get("Idempotency-Key")
-	if key == "" {
-		s.refuse(w, r, http.StatusBadRequest, errors.New("the header Idempotency-Key is needed"))
+	key, of := r.Header.Get("Idempotency-Key"), r.URL.Query().Get("key")
+	if key == "" || of == "" {
+		s.refuse(w, r, http.StatusBadRequest, errors.New("the header Idempotency-Key, and the key of what is taken back, are needed"))
 		return
 	}
-	e, err := s.book.undo(r.Context(), key, r.PathValue("key"), s.undo)
+	e, err := s.book.undo(r.Context(), key, of, s.undo)
 	if err != nil {
 		s.refuse(w, r, statusOf(err), err)
 		return
@@ -162,8 +162,6 @@ func (s *service) settle(w http.ResponseWriter, r *http.Request) {
 
 func statusOf(err error) int {
 	switch {
-	case errors.Is(err, errUnknown):
-		return http.StatusNotFound
 	case errors.Is(err, errDisputed):
 		return http.StatusConflict
 	case errors.Is(err, errCancelled):

@@ -91,17 +91,17 @@ func TestTheServicesKeepTheirWord(t *testing.T) {
 	}{
 		"what is asked twice is done once": {"stock", []asked{{post, "/reservations", "k", goods, 201}, {post, "/reservations", "k", goods, 201}}, []int64{2}},
 		"a key stands for one request":     {"payments", []asked{{post, "/charges", "k", `{ "order": "o", "cents": 5 }`, 201}, {post, "/charges", "k", `{ "order": "o", "cents": 6 }`, 400}}, []int64{5}},
-		"a request without a key":          {"stock", []asked{{post, "/reservations", "", goods, 400}, {del, "/reservations/k", "", "", 400}}, nil},
+		"a request without a key":          {"stock", []asked{{post, "/reservations", "", goods, 400}, {del, "/reservations?key=k", "", "", 400}, {del, "/reservations", "u", "", 400}}, nil},
 		"a request for nothing":            {"stock", []asked{{post, "/reservations", "k", `{ "order": "o" }`, 400}, {post, "/reservations", "k", `{`, 400}}, nil},
 		"goods that there are not":         {"stock", []asked{{post, "/reservations", "k", `{ "order": "o", "lines": [{ "sku": "car", "pieces": 1 }] }`, 400}}, nil},
 		"what was refused may come again":  {"payments", []asked{{post, "/charges", "k", `{ "order": "o", "cents": 5, "refuse": true }`, 402}, {post, "/charges", "k", `{ "order": "o", "cents": 5 }`, 201}}, []int64{5}},
-		"it is undone once":                {"stock", []asked{{post, "/reservations", "k", goods, 201}, {del, "/reservations/k", "u", "", 200}, {del, "/reservations/k", "u", "", 200}, {del, "/reservations/k", "v", "", 200}}, []int64{2, -2}},
-		"it was done, and comes again":     {"stock", []asked{{post, "/reservations", "k", goods, 201}, {del, "/reservations/k", "u", "", 200}, {post, "/reservations", "k", goods, 201}}, []int64{2, -2}},
-		"it is undone before it comes":     {"shipping", []asked{{del, "/parcels/k", "u", "", 404}, {del, "/parcels/k", "u", "", 404}, {post, "/parcels", "k", `{ "order": "o", "pieces": 2 }`, 410}}, nil},
+		"it is undone once":                {"stock", []asked{{post, "/reservations", "k", goods, 201}, {del, "/reservations?key=k", "u", "", 200}, {del, "/reservations?key=k", "u", "", 200}, {del, "/reservations?key=k", "v", "", 200}}, []int64{2, -2}},
+		"it was done, and comes again":     {"stock", []asked{{post, "/reservations", "k", goods, 201}, {del, "/reservations?key=k", "u", "", 200}, {post, "/reservations", "k", goods, 201}}, []int64{2, -2}},
+		"it is undone before it comes":     {"shipping", []asked{{del, "/parcels?key=k", "u", "", 200}, {del, "/parcels?key=k", "u", "", 200}, {post, "/parcels", "k", `{ "order": "o", "pieces": 2 }`, 410}}, nil},
 		"an answer is lost":                {"shipping", []asked{{post, "/parcels", "k", `{ "order": "o", "pieces": 2, "silent": true }`, 0}, {post, "/parcels", "k", `{ "order": "o", "pieces": 2 }`, 201}}, []int64{1}},
 		"a charge is disputed": {"payments", []asked{
-			{post, "/charges", "k", `{ "order": "o", "cents": 5, "dispute": true }`, 201}, {post, "/charges/k/refund", "u", "", 409}, {post, "/settle", "s", "", 200},
-			{post, "/charges/k/refund", "u", "", 200}, {post, "/charges/k/refund", "u", "", 200},
+			{post, "/charges", "k", `{ "order": "o", "cents": 5, "dispute": true }`, 201}, {post, "/refunds?key=k", "u", "", 409}, {post, "/settle", "s", "", 200},
+			{post, "/refunds?key=k", "u", "", 200}, {post, "/refunds?key=k", "u", "", 200},
 		}, []int64{5, -5}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,9 +147,9 @@ func TestTheBooksSayWhatBecameOfEachOrder(t *testing.T) {
 			s.ask(t, http.MethodPost, "shipping", "/parcels", order, `{ "order": "`+order+`", "pieces": 1 }`)
 		}
 	}
-	s.ask(t, http.MethodDelete, "stock", "/reservations/undone", "u", "")
-	s.ask(t, http.MethodPost, "payments", "/charges/undone/refund", "u", "")
-	s.ask(t, http.MethodDelete, "shipping", "/parcels/undone", "u", "")
+	s.ask(t, http.MethodDelete, "stock", "/reservations?key=undone", "u", "")
+	s.ask(t, http.MethodPost, "payments", "/refunds?key=undone", "u", "")
+	s.ask(t, http.MethodDelete, "shipping", "/parcels?key=undone", "u", "")
 	var out, messages bytes.Buffer
 	if err := run(t.Context(), []string{"-folder", folder, "books"}, &out, &messages); err != nil {
 		t.Fatalf("%v\n%s", err, messages.String())
