@@ -1,28 +1,37 @@
 package machine
 
 import (
+	"strings"
 	"time"
 
 	"github.com/millrace-go/millrace/workflow"
 )
 
-// Until gives when an attempt of the task at path is no longer worth its while: when the time is over for which the step's
-// policies try it again (`for`), counted from when the task first became ready. 0: it is not bounded, for which one policy
-// without a `for` is enough. ready is when this attempt became ready; run has the documents of the path.
+// Until gives when an attempt of the task at path is no longer worth its while: when the run's deadline has passed, or when the
+// time is over for which the step's policies try it again (`for`), counted from when the task first became ready. 0: it is not
+// bounded; for the latter one policy without a `for` is enough. ready is when this attempt became ready; run has the documents
+// of the path. A compensation has no deadline.
 func Until(def *workflow.Definition, run *Run, path string, ready Time) Time {
 	sp, err := locate(def, path)
 	if err != nil {
 		return 0
 	}
+	end := Time(0)
+	if c := run.Root.Run.Control; c != nil && sp.undone == nil && !sp.at.inFinally() {
+		end = c.Deadline
+	}
 	bound := longestFor(sp.step)
 	if bound == 0 {
-		return 0
+		return end
 	}
 	since := ready
 	if live := liveAt(run, sp); live != nil && live.Since != 0 {
 		since = live.Since
 	}
-	return since.Add(bound)
+	if until := since.Add(bound); end == 0 || until < end {
+		end = until
+	}
+	return end
 }
 
 // longestFor is the longest of the times for which the policies of a step try; 0 when one has no such bound, or there is none.
@@ -40,6 +49,8 @@ func longestFor(s *workflow.Step) (longest time.Duration) {
 func liveAt(run *Run, sp spot) *Live {
 	p := sp.at
 	switch {
+	case sp.undone != nil:
+		return liveUndo(run, sp)
 	case p.isItemTask():
 		if c := run.Chunks[chunkPath(p.ownerPath, p.slot)]; c != nil {
 			return c.Live[p.slot%ChunkSize]
@@ -49,6 +60,35 @@ func liveAt(run *Run, sp spot) *Live {
 	default:
 		if sc := run.Scopes[p.path]; sc != nil {
 			return sc.Live[sp.step.Index]
+		}
+	}
+	return nil
+}
+
+// liveUndo is liveAt for a compensation.
+func liveUndo(run *Run, sp spot) *Live {
+	path := strings.TrimSuffix(sp.at.path, undoSuffix)
+	of := func(d *Undoing) *Live {
+		if d != nil && d.Task != nil && run.recordPath(d.Task.Record) == path {
+			return &d.Task.Live
+		}
+		return nil
+	}
+	for q, s := sp.undone.at, sp.undone.step; q != nil; q, s = q.up, q.owner {
+		sc := run.Root
+		if q.path != "" {
+			sc = run.Scopes[q.path]
+		}
+		if sc == nil {
+			continue
+		}
+		if s != nil && sc.Live[s.Index] != nil && sc.Live[s.Index].Box != nil {
+			if live := of(sc.Live[s.Index].Box.Undo); live != nil {
+				return live
+			}
+		}
+		if live := of(sc.Undo); live != nil {
+			return live
 		}
 	}
 	return nil
