@@ -21,6 +21,8 @@ var (
 	ErrConflict = store.ErrConflict
 	// ErrEnded: the run has ended.
 	ErrEnded = store.ErrEnded
+	// ErrDamaged: something that is stored of one run cannot be read, or does not fit together; Client.Repair may mend it.
+	ErrDamaged = store.ErrDamaged
 )
 
 // DefaultTenant is the tenant of a program that names none.

@@ -116,7 +116,7 @@ func TestHandlerThatKillsItsWorkerEveryTimeEndsAsAFailure(t *testing.T) {
 }
 
 // A7
-func TestWhoLostItsLeaseHearsItAndItsLateOutcomeChangesNothing(t *testing.T) {
+func TestWhoLostItsLeaseHearsItAndItsLateOutcomeIsRecordedAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
 		w.define(one)
@@ -149,9 +149,12 @@ func TestWhoLostItsLeaseHearsItAndItsLateOutcomeChangesNothing(t *testing.T) {
 			t.Errorf("the cause is %v", cause)
 		}
 		pass(10 * time.Second)
-		want := []machine.EventKind{machine.TaskLost, machine.TaskSucceeded}
+		want := []machine.EventKind{machine.TaskLost, machine.TaskSucceeded, machine.TaskLate}
 		if got := w.kinds(id, "work"); !slices.Equal(got, want) {
 			t.Errorf("journal has %v", got)
+		}
+		if s := w.state(id).Status; s != machine.Succeeded {
+			t.Errorf("the run is %s", s)
 		}
 		if n := first.Holding(); n != 0 {
 			t.Errorf("the first engine still holds %d attempts", n)

@@ -49,7 +49,7 @@ func (a *Attempt) prepare(ctx context.Context) (*Outcome, error) {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	a.engine.secrets.learn(def)
-	if len(a.Step.Retry) > 0 || def.Deadline > 0 {
+	if len(a.Step.Retry) > 0 {
 		a.until = machine.Until(def, a.seen, a.Path, a.task.ReadyAt)
 	}
 	m := &memory{engine: a.engine, run: a.seen, payloads: a.payloads}

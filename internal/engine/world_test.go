@@ -92,8 +92,16 @@ func (w *world) Claimed(*engine.Attempt)                 {}
 func (w *world) Answered(*engine.Attempt, machine.Event) {}
 
 func (w *world) Settled(run *machine.Run) {
-	if run.Status.Ended() {
-		close(w.end(run.ID))
+	if !run.Status.Ended() {
+		return
+	}
+	end := w.end(run.ID)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-end: // it has ended before
+	default:
+		close(end)
 	}
 }
 

@@ -33,7 +33,8 @@ func Millrace() House {
 			{Path: "internal/clock"},
 			{Path: "internal/mask"},
 			{Path: "internal/engine", Uses: append([]string{"internal/clock", "internal/mask"}, core...), Tests: adapters},
-			{Path: ".", Uses: append([]string{"internal/engine", "internal/clock"}, core...), Tests: adapters},
+			{Path: "internal/doctor", Uses: core, Tests: append([]string{"internal/engine"}, adapters...)},
+			{Path: ".", Uses: append([]string{"internal/engine", "internal/doctor", "internal/clock"}, core...), Tests: adapters},
 			{Path: "internal/sim", Uses: append([]string{"internal/engine", "internal/clock", "store/memory", "store/faulty"}, core...)},
 
 			{Path: "cmd/millrace/...", Uses: []string{everything}},
