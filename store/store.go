@@ -373,10 +373,10 @@ type Reader interface {
 // Depth is how many live tasks lie in a lane.
 type Depth struct {
 	Lane
-	Ready   int
-	Delayed int
-	Leased  int
-	Held    int          // OnHold
+	Ready   int          // those that a claim would find: also Delayed ones that are due
+	Delayed int          // those that are not due
+	Leased  int          // those that are held under a token
+	Held    int          // those that are OnHold
 	Oldest  machine.Time // the earliest Task.ReadyAt of those that are Ready; zero: none is
 }
 

@@ -195,6 +195,7 @@ func (s *Store) Queues(ctx context.Context, tenant string) ([]store.Depth, error
 		return nil, err
 	}
 	defer s.leave()
+	now := s.clock()
 	depths := map[int64]*store.Depth{}
 	for _, r := range s.live {
 		for _, t := range r.tasks {
@@ -206,19 +207,7 @@ func (s *Store) Queues(ctx context.Context, tenant string) ([]store.Depth, error
 				d = &store.Depth{Lane: t.lane.Lane}
 				depths[t.lane.ID] = d
 			}
-			switch t.State {
-			case store.Ready:
-				d.Ready++
-				if d.Oldest == 0 || t.ReadyAt < d.Oldest {
-					d.Oldest = t.ReadyAt
-				}
-			case store.Delayed:
-				d.Delayed++
-			case store.Leased:
-				d.Leased++
-			case store.OnHold:
-				d.Held++
-			}
+			count(d, t, now)
 		}
 	}
 	out := make([]store.Depth, 0, len(depths))
@@ -229,6 +218,22 @@ func (s *Store) Queues(ctx context.Context, tenant string) ([]store.Depth, error
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Handler, b.Handler), cmp.Compare(a.Workflow, b.Workflow))
 	})
 	return out, nil
+}
+
+func count(d *store.Depth, t *task, now machine.Time) {
+	switch {
+	case t.ready(now):
+		d.Ready++
+		if d.Oldest == 0 || t.ReadyAt < d.Oldest {
+			d.Oldest = t.ReadyAt
+		}
+	case t.State == store.Delayed:
+		d.Delayed++
+	case t.State == store.Leased:
+		d.Leased++
+	case t.State == store.OnHold:
+		d.Held++
+	}
 }
 
 // Processes is [store.Reader.Processes].

@@ -10,9 +10,10 @@ import (
 
 // queuesSQL walks the live tasks once; ended ones have no row. A person asks it now and then, nothing hot does.
 const queuesSQL = `select l.id, l.tenant, l.queue, l.handler, l.workflow, l.paused,
-		sum(t.state = 0), sum(t.state = 1), sum(t.state = 2), sum(t.state = 3), ifnull(min(case t.state when 0 then t.ready_at end), 0)
-	from tasks as t join lanes as l on l.id = t.lane
-	where l.tenant = ?
+		sum(t.ready), sum(t.state = 1 and not t.ready), sum(t.state = 2), sum(t.state = 3),
+		ifnull(min(case t.ready when 1 then t.ready_at end), 0)
+	from (select *, state = 0 or state = 1 and due <= ?2 as ready from tasks) as t join lanes as l on l.id = t.lane
+	where l.tenant = ?1
 	group by l.id order by l.queue, l.handler, l.workflow`
 
 // Queues is [store.Reader.Queues].
@@ -24,7 +25,7 @@ func (s *Store) Queues(ctx context.Context, tenant string) (out []store.Depth, e
 				Oldest: timeAt(r, 10),
 			})
 			return nil
-		}, tenant)
+		}, tenant, s.o.Clock())
 	})
 	return out, err
 }

@@ -119,10 +119,7 @@ func (p *pair) drawFrom(rt *rapid.T, state store.RunState) store.Settlement {
 	for range rapid.IntRange(0, 4).Draw(rt, "effects") {
 		effects(&st, p.drawEffect(rt))
 	}
-	if chance(rt, 12) {
-		after.Status, after.FinishedAt = machine.Failed, p.now
-		effects(&st, machine.EndRun{Status: machine.Failed, Error: &machine.Error{Code: "exit_1", Data: json.RawMessage(`[1.0]`)}})
-	}
+	p.drawStatus(rt, &st)
 	if chance(rt, 20) {
 		st.At = st.At.Add(time.Minute)
 	}
@@ -134,6 +131,23 @@ func (p *pair) drawFrom(rt *rapid.T, state store.RunState) store.Settlement {
 		}
 	}
 	return st
+}
+
+// drawStatus ends the run now and then. One that has ended goes on, ends again, or is only told something late.
+func (p *pair) drawStatus(rt *rapid.T, st *store.Settlement) {
+	after := st.Run
+	switch {
+	case chance(rt, 10):
+		after.Status, after.FinishedAt = machine.Failed, p.now
+		effects(st, machine.EndRun{
+			Status: machine.Failed, Error: &machine.Error{Code: "exit_1", Data: json.RawMessage(`[1.0]`)},
+			Keep: rapid.Bool().Draw(rt, "keep"),
+		})
+	case !after.Status.Ended():
+		after.Status = rapid.SampledFrom([]machine.Status{machine.Running, machine.Paused, machine.Stopping}).Draw(rt, "status")
+	case chance(rt, 2):
+		after.Status, after.FinishedAt = machine.Compensating, 0
+	}
 }
 
 func (p *pair) drawEntry(rt *rapid.T, seq int64) store.Entry {
@@ -176,7 +190,7 @@ func (p *pair) moment(periods int) machine.Time {
 
 func (p *pair) drawEffect(rt *rapid.T) machine.Effect {
 	later := rapid.SampledFrom([]int{-1, -1, -1, 1, 5}).Draw(rt, "periods ahead")
-	switch rapid.IntRange(0, 7).Draw(rt, "effect") {
+	switch rapid.IntRange(0, 12).Draw(rt, "effect") {
 	case 0:
 		return machine.StopTask{Path: rapid.SampledFrom(taskPaths).Draw(rt, "path")}
 	case 1:
@@ -185,15 +199,19 @@ func (p *pair) drawEffect(rt *rapid.T) machine.Effect {
 		return machine.CancelTimer{Key: drawTimerKey(rt)}
 	case 3:
 		return put("v", rapid.IntRange(0, 7).Draw(rt, "index"), `{"v": 1.50}`)
-	case 4:
-		return letter(rapid.SampledFrom(taskPaths).Draw(rt, "path"), &machine.Error{Code: "exit_1", Message: "<é>"})
+	case 4, 5:
+		return drawLetter(rt)
+	case 6:
+		return machine.HoldTasks{}
+	case 7:
+		return machine.FreeTasks{}
 	default:
 		return machine.StartTask{
 			Path: rapid.SampledFrom(taskPaths).Draw(rt, "path"), Queue: rapid.SampledFrom(queues).Draw(rt, "queue"),
 			Handler: rapid.SampledFrom(handlers).Draw(rt, "handler"), Priority: rapid.IntRange(-1, 2).Draw(rt, "priority"),
 			Due: p.moment(later), Attempt: rapid.IntRange(0, 2).Draw(rt, "attempt"),
-			Lease: rapid.SampledFrom([]int64{0, 0, 45_001}).Draw(rt, "lease"),
-			Env:   machine.Env{Input: machine.Data{Kind: machine.ByRef, Ref: machine.Ref{Seq: 1}}},
+			Lease: rapid.SampledFrom([]int64{0, 0, 45_001}).Draw(rt, "lease"), Held: chance(rt, 4),
+			Env: machine.Env{Input: machine.Data{Kind: machine.ByRef, Ref: machine.Ref{Seq: 1}}},
 			Refs: []machine.Ref{
 				{Seq: int64(rapid.IntRange(1, 5).Draw(rt, "entry"))}, {Key: "v", Index: rapid.IntRange(0, 7).Draw(rt, "index")},
 			},
@@ -212,6 +230,23 @@ func drawPause(rt *rapid.T) store.Pause {
 	case store.PauseTenant:
 	}
 	return pause
+}
+
+// drawLetter opens or closes one of few letters.
+func drawLetter(rt *rapid.T) machine.Effect {
+	kind := rapid.SampledFrom([]machine.LetterKind{machine.LetterParked, machine.LetterFinally}).Draw(rt, "kind")
+	path := rapid.SampledFrom(taskPaths[:2]).Draw(rt, "path")
+	switch rapid.IntRange(0, 4).Draw(rt, "letter") {
+	case 0:
+		return closing("", path, machine.LetterSuperseded)
+	case 1:
+		return closing(kind, path, rapid.SampledFrom([]machine.LetterState{
+			machine.LetterRedriven, machine.LetterDropped, machine.LetterOpen,
+		}).Draw(rt, "how"))
+	default:
+		code := rapid.SampledFrom([]string{"exit_1", "exit_2"}).Draw(rt, "code")
+		return machine.OpenLetter{Kind: kind, Path: path, Error: &machine.Error{Code: code, Message: "<é>"}}
+	}
 }
 
 func (p *pair) drawClaim(rt *rapid.T) store.Claim {

@@ -139,7 +139,7 @@ func (p *pair) settle(rt *rapid.T) {
 	var inbox []int // for each settlement, how many of its run's messages it delivers
 	for _, id := range p.drawRuns(rt) {
 		state, err := p.stateOf(id)
-		if err != nil || state.Run.Status.Ended() {
+		if err != nil || state.Run.Status.Ended() && chance(rt, 2) {
 			continue
 		}
 		batch = append(batch, p.drawSettlement(rt, state))

@@ -37,6 +37,10 @@ func queueDepths(f *fixture) {
 		{Lane: lane("main"), Ready: 3, Leased: 1, Oldest: first},
 		{Lane: lane("other"), Ready: 1, Delayed: 1, Oldest: first},
 	})
+	f.Advance(time.Hour)
+	got, err = f.s.Queues(f.ctx, tenant)
+	f.must(err)
+	f.equal("ready when it is due", []int{got[1].Ready, got[1].Delayed}, []int{2, 0})
 }
 
 func queueNone(f *fixture) {

@@ -25,12 +25,15 @@ type sight struct {
 	Expired   []store.Live
 	Letters   []store.Letter
 	Lanes     []store.Lane
+	Depths    []store.Depth
+	Pauses    []store.Pause
 }
 
 // runSight is all that can be seen of one run.
 type runSight struct {
 	Version  int64
 	Run      *machine.Run
+	Stored   map[string]string // documents
 	Tasks    []store.Live
 	Timers   []store.Timer
 	Journal  []store.Entry
@@ -47,7 +50,7 @@ type failer interface {
 func look(ctx context.Context, t failer, s store.Store) sight {
 	t.Helper()
 	var out sight
-	var errs [7]error
+	var errs [8]error
 	out.Now, errs[0] = s.Clock(ctx)
 	out.Inbox, errs[1] = s.Inbox(ctx, many)
 	out.Due, out.Next, errs[2] = s.Due(ctx, many)
@@ -57,6 +60,12 @@ func look(ctx context.Context, t failer, s store.Store) sight {
 		workflows, err := s.Workflows(ctx, name)
 		errs[5] = errors.Join(errs[5], err)
 		out.Workflows = append(out.Workflows, workflows...)
+		depths, err := s.Queues(ctx, name)
+		errs[7] = errors.Join(errs[7], err)
+		out.Depths = append(out.Depths, depths...)
+		pauses, err := s.Pauses(ctx, name)
+		errs[7] = errors.Join(errs[7], err)
+		out.Pauses = append(out.Pauses, pauses...)
 		letters, err := s.Letters(ctx, store.LetterFilter{Tenant: name, Limit: many})
 		errs[6] = errors.Join(errs[6], err)
 		out.Letters = append(out.Letters, letters...)
@@ -81,7 +90,7 @@ func look(ctx context.Context, t failer, s store.Store) sight {
 
 func lookAt(ctx context.Context, s store.Store, row store.RunRow) (runSight, error) {
 	var out runSight
-	var errs [5]error
+	var errs [6]error
 	var state store.RunState
 	state, errs[0] = s.State(ctx, row.Tenant, row.ID, nil, []string{""})
 	out.Version, out.Run = state.Version, state.Run
@@ -101,6 +110,12 @@ func lookAt(ctx context.Context, s store.Store, row store.RunRow) (runSight, err
 	for ref, payload := range payloads {
 		out.Payloads[ref] = string(payload)
 	}
+	stored, err := s.Documents(ctx, row.Tenant, row.ID)
+	errs[5] = err
+	out.Stored = map[string]string{}
+	for path, doc := range stored {
+		out.Stored[path] = string(doc)
+	}
 	for i := range out.Tasks {
 		plainTask(&out.Tasks[i].Task)
 	}
@@ -118,6 +133,9 @@ func (s *sight) plain() {
 	for i := range s.Lanes {
 		s.Lanes[i].ID = 0
 	}
+	for i := range s.Depths {
+		s.Depths[i].ID = 0
+	}
 	for i := range s.Expired {
 		plainTask(&s.Expired[i].Task)
 	}
@@ -130,7 +148,7 @@ func (s *sight) plain() {
 			if t.State == store.Delayed && t.Due <= s.Now {
 				t.State = store.Ready
 			}
-			if t.State != store.Delayed {
+			if t.State != store.Delayed && (t.State != store.OnHold || t.Due <= s.Now) {
 				t.Due = 0
 			}
 		}
