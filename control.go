@@ -3,7 +3,6 @@ package millrace
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/millrace-go/millrace/internal/engine"
@@ -61,20 +60,6 @@ func (c *Client) Retry(ctx context.Context, tenant, run string, o RetryOrder) (A
 		engine.Order{Tenant: tenant, RunID: run, Event: machine.Event{Kind: machine.RetryRequested}, Ended: true, Rebuild: true},
 		machine.Order{By: o.By, Reason: o.Reason, From: o.From, Again: o.Again})
 }
-
-// PlannedUndo is one compensation that a cancel would start.
-type PlannedUndo struct {
-	Path string `json:"path"` // the step that would be undone
-	Task string `json:"task"` // its compensation's task
-}
-
-// UndoPlan gives what a cancel of the run would undo, in the order in which it would, as the run stands now. Errors:
-// ErrNotFound, ErrEnded.
-func (c *Client) UndoPlan(ctx context.Context, tenant, run string) ([]PlannedUndo, error) {
-	return nil, fmt.Errorf("plan of run %s: %w", run, errNotYet)
-}
-
-var errNotYet = errors.New("this version cannot do it yet")
 
 // order tells a run what a person asks of it.
 func (c *Client) order(ctx context.Context, tenant, run string, kind machine.EventKind, o Order) (Applied, error) {

@@ -35,7 +35,7 @@ type Attempt struct {
 	seen     *machine.Run // the run as it was when the task was claimed
 	payloads map[machine.Ref]json.RawMessage
 	born     int64           // length of the journal when the task was claimed
-	until    machine.Time    // the time for which the step is tried, or the run's own, is over then; 0: it is not bounded
+	until    machine.Time    // the time for which the step is tried is over then; 0: it is not bounded
 	ctx      context.Context //nolint:containedctx // an attempt is a thing that can be told to stop
 	cancel   context.CancelCauseFunc
 	hops     int       // hand-overs that led here since a claim
@@ -43,7 +43,7 @@ type Attempt struct {
 
 	// Guarded by engine.mu.
 	cause    cause // why its context ended
-	bounded  bool  // its time is not its timeout, but that for which the step is tried, or the run's
+	bounded  bool  // its time is that for which the step is tried, not its timeout
 	answered bool  // its outcome waits to be settled, or was
 	closed   bool  // settled or lost: the engine no longer holds it
 	returned bool  // the handler has returned
