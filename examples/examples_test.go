@@ -42,8 +42,8 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// millrace runs the built binary on a database and gives what it printed as JSON.
-func millrace(t *testing.T, db string, into any, args ...string) {
+// must runs the built binary on a database, where it has to succeed, and gives what it printed as JSON.
+func must(t *testing.T, db string, into any, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, append(args, "--db", "sqlite:"+db, "--json")...)
 	var out, messages bytes.Buffer
@@ -94,7 +94,7 @@ func TestTheSmallExamplesSayWhatTheyPromise(t *testing.T) {
 		t.Run(c.file+strings.Join(c.args, ""), func(t *testing.T) {
 			t.Parallel()
 			var v view
-			millrace(t, filepath.Join(t.TempDir(), "m.db"), &v, append([]string{"run", c.file}, c.args...)...)
+			must(t, filepath.Join(t.TempDir(), "m.db"), &v, append([]string{"run", c.file}, c.args...)...)
 			if v.Status != "succeeded" {
 				t.Errorf("ended %s", v.Status)
 			}
@@ -160,7 +160,7 @@ func TestTheWeatherReportHasTheTotalsOfTheRawFile(t *testing.T) {
 	folder := t.TempDir()
 	db, out := filepath.Join(folder, "m.db"), filepath.Join(folder, "out")
 	var v view
-	millrace(t, db, &v, "run", "weather/weather.yaml", "-i", "out="+out)
+	must(t, db, &v, "run", "weather/weather.yaml", "-i", "out="+out)
 	if v.Status != "succeeded" {
 		t.Fatalf("ended %s", v.Status)
 	}
@@ -248,7 +248,7 @@ func checkJournal(t *testing.T, db string, months int) {
 			Path string `json:"path"`
 		} `json:"entries"`
 	}
-	millrace(t, db, &journal, "journal", "@last")
+	must(t, db, &journal, "journal", "@last")
 	done := map[string]int{}
 	for i, e := range journal.Entries {
 		if e.Seq != i+1 {

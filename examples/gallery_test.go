@@ -19,7 +19,7 @@ import (
 
 // canValidate is the stage whose format the binary reads: the workflows of the gallery that are written in the format of a
 // later one are left out of the tests until it is raised.
-const canValidate = 2
+const canValidate = 3
 
 // gallery lists the workflows of the gallery, each with the stage from which on it can be validated and drawn, and the stage
 // from which on it runs.

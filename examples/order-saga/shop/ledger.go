@@ -28,7 +28,7 @@ type ledger struct {
 // What a ledger refuses.
 var (
 	errReused    = errors.New("another request had this key")
-	errCancelled = errors.New("this request was taken back before it came")
+	errCancelled = errors.New("this request was taken back")
 	errDisputed  = errors.New("the charge is disputed: whoever settles that must come first")
 )
 
@@ -76,10 +76,7 @@ func (l *ledger) atomically(ctx context.Context, f func() error) (err error) {
 func (l *ledger) add(ctx context.Context, e entry, dispute bool) error {
 	return l.atomically(ctx, func() error {
 		if found, err := l.find("key", e.Key); err != nil || found != nil {
-			if err == nil && *found != e {
-				err = errReused
-			}
-			return err
+			return l.again(found, e, err)
 		}
 		cancelled, err := l.has("cancelled", e.Key)
 		if err == nil && cancelled {
@@ -93,6 +90,21 @@ func (l *ledger) add(ctx context.Context, e entry, dispute bool) error {
 		}
 		return l.do("insert into entries (key, order_id, what, amount) values (?, ?, ?, ?)", e.Key, e.Order, e.What, e.Amount)
 	})
+}
+
+// again decides about a request that was done before: whether it is the same, and still stands.
+func (l *ledger) again(found *entry, e entry, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case *found != e:
+		return errReused
+	}
+	undone, err := l.find("undoes", e.Key)
+	if err == nil && undone != nil {
+		err = errCancelled
+	}
+	return err
 }
 
 // undo takes back the entry with the key of, once, whoever asks how often. One that is not there is kept from coming later, and

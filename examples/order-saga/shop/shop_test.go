@@ -96,7 +96,7 @@ func TestTheServicesKeepTheirWord(t *testing.T) {
 		"goods that there are not":         {"stock", []asked{{post, "/reservations", "k", `{ "order": "o", "lines": [{ "sku": "car", "pieces": 1 }] }`, 400}}, nil},
 		"what was refused may come again":  {"payments", []asked{{post, "/charges", "k", `{ "order": "o", "cents": 5, "refuse": true }`, 402}, {post, "/charges", "k", `{ "order": "o", "cents": 5 }`, 201}}, []int64{5}},
 		"it is undone once":                {"stock", []asked{{post, "/reservations", "k", goods, 201}, {del, "/reservations?key=k", "u", "", 200}, {del, "/reservations?key=k", "u", "", 200}, {del, "/reservations?key=k", "v", "", 200}}, []int64{2, -2}},
-		"it was done, and comes again":     {"stock", []asked{{post, "/reservations", "k", goods, 201}, {del, "/reservations?key=k", "u", "", 200}, {post, "/reservations", "k", goods, 201}}, []int64{2, -2}},
+		"it was undone, and comes again":   {"stock", []asked{{post, "/reservations", "k", goods, 201}, {del, "/reservations?key=k", "u", "", 200}, {post, "/reservations", "k", goods, 410}}, []int64{2, -2}},
 		"it is undone before it comes":     {"shipping", []asked{{del, "/parcels?key=k", "u", "", 200}, {del, "/parcels?key=k", "u", "", 200}, {post, "/parcels", "k", `{ "order": "o", "pieces": 2 }`, 410}}, nil},
 		"an answer is lost":                {"shipping", []asked{{post, "/parcels", "k", `{ "order": "o", "pieces": 2, "silent": true }`, 0}, {post, "/parcels", "k", `{ "order": "o", "pieces": 2 }`, 201}}, []int64{1}},
 		"a charge is disputed": {"payments", []asked{
