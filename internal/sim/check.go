@@ -61,7 +61,7 @@ func (w *world) checkTasks(r *run, live []store.Live, want []string) {
 		case held != (l.State == store.Leased), held && (l.Token != h.token || l.Attempt != h.number || l.Owner != h.owner):
 			w.fault("%s: %s is stored as held by %q under attempt %d; it is held by %q under attempt %d",
 				r.header.ID, l.Path, l.Owner, l.Attempt, h.owner, h.number)
-		case l.Lane.ID == 0 || l.Lane.Handler != "work" && l.Lane.Handler != "fails" || l.Lane.Paused:
+		case l.Lane.ID == 0 || !served[l.Lane.Handler] || l.Lane.Paused:
 			w.fault("%s: nobody would claim %s", r.header.ID, l.Path)
 		case l.State == store.Delayed && l.Due == 0:
 			w.fault("%s: %s is delayed for ever", r.header.ID, l.Path)
@@ -78,6 +78,11 @@ func (w *world) checkTimers(r *run, timers []store.Timer, run *machine.Run) {
 	for _, t := range timers {
 		if kind := t.Key[strings.LastIndexByte(t.Key, '!'):]; kind != "!timeout" {
 			have[kind]++
+		}
+	}
+	if c := run.Root.Run.Control; c != nil {
+		for _, key := range c.SetAside { // a pause holds them
+			have[key[strings.LastIndexByte(key, '!'):]]++
 		}
 	}
 	scopes := []*machine.Scope{run.Root}
@@ -114,3 +119,6 @@ func (w *world) checkEnded(r *run, run *machine.Run, left int) {
 		w.fault("%s is %s with the error %v", id, run.Status, run.Root.Run.Error)
 	}
 }
+
+// served are the handlers that every process has.
+var served = map[string]bool{"work": true, "fails": true, "undo": true}

@@ -129,17 +129,34 @@ func (w *world) executed(j *job) {
 	if r := w.runs[n.run]; r != nil {
 		r.executed[n.path] = append(r.executed[n.path], n.number)
 	}
-	key := n.run + " " + n.path
-	if before, ok := w.inputs[key]; ok && before != string(j.attempt.Input) {
-		w.fault("%v gets %s, and an attempt before got %s", j.attempt, j.attempt.Input, before)
-	}
-	w.inputs[key] = string(j.attempt.Input)
+	w.received(j)
 	f := w.fateOf(j)
 	j.readyAt = w.clock.Now().Add(f.takes)
 	if f.hangs && n.number == 1 && !w.calm {
 		j.readyAt = w.clock.Now().Add(24 * time.Hour)
 	}
 	j.deaf = w.one(6)
+}
+
+// received checks what an attempt gets: the same as the one before, unless a person gave its task another input since.
+func (w *world) received(j *job) {
+	r, path, got := w.runs[j.attempt.ID], j.attempt.Path, string(j.attempt.Input)
+	if given, ok := r.given[path]; ok {
+		if given != got {
+			w.fault("%v gets %s, and a person gave it %s", j.attempt, got, given)
+		}
+		return
+	}
+	key := fmt.Sprint(j.attempt.ID, " ", path, " ", r.retries)
+	if before, ok := w.inputs[key]; ok && before != got {
+		w.fault("%v gets %s, and an attempt before got %s", j.attempt, got, before)
+	}
+	w.inputs[key] = got
+}
+
+// healed says whether a task succeeds since it was redriven often enough.
+func (w *world) healed(n attempt) bool {
+	return w.runs[n.run].redriven[n.path] > int(chance(n.path)%2)
 }
 
 // heed answers to the end of the context, in one of the ways in which handlers do.
@@ -160,7 +177,7 @@ func (w *world) finish(j *job) {
 	f := w.fateOf(j)
 	key := n.run + " " + n.path
 	switch {
-	case w.failures[key] >= f.fails:
+	case w.failures[key] >= f.fails, w.healed(n):
 		w.answer(j, engine.Outcome{Output: output(n.path)})
 		return
 	case f.panics:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/millrace-go/millrace/internal/sim/internal/oracle"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
@@ -32,6 +33,25 @@ func (w *world) judge() {
 		if run := w.replay(r, entries); run != nil && r.ended {
 			w.consult(r, entries, run)
 		}
+	}
+}
+
+// consult compares how a run ended, and what was undone, with what the oracle says.
+func (w *world) consult(r *run, entries []store.Entry, run *machine.Run) {
+	told := oracle.Run{Plan: r.plan, Entries: entries, Starts: r.starts, Stops: r.stops, Status: run.Status, Error: run.Root.Run.Error}
+	faults, judged := told.Flow()
+	for _, f := range faults {
+		w.fault("%s: %s", r.header.ID, f)
+	}
+	if judged {
+		w.judged++
+	}
+	faults, clear := told.Undoing()
+	for _, f := range faults {
+		w.fault("%s: %s", r.header.ID, f)
+	}
+	if clear {
+		w.undoings++
 	}
 }
 
@@ -66,6 +86,9 @@ func (w *world) attempts(r *run, entries []store.Entry) {
 	for _, n := range r.claimed {
 		token := n.token
 		n.token = 0
+		if r.revoked[n] && ended[n] == 0 {
+			continue
+		}
 		if ended[n] != 1 {
 			w.fault("%s: attempt %d of %s was settled %d times", n.run, n.number, n.path, ended[n])
 		}
@@ -78,7 +101,7 @@ func (w *world) attempts(r *run, entries []store.Entry) {
 	w.honest(r, entries)
 	for path := range lost {
 		step, err := machine.Locate(w.defs[r.header.Workflow], path)
-		if err == nil && step.AtMostOnce && len(r.executed[path]) > 0 {
+		if err == nil && step.AtMostOnce && len(r.executed[path]) > 0 && r.redriven[path] == 0 {
 			w.once(r, entries, path)
 		}
 	}

@@ -69,7 +69,7 @@ func (w *world) report() Report {
 	if len(w.faults) > 0 {
 		var b strings.Builder
 		for _, p := range w.plans {
-			b.WriteString(p.text())
+			b.WriteString(p.Text())
 			b.WriteString("---\n")
 		}
 		b.WriteString(w.trace.tail())

@@ -25,8 +25,10 @@ func (w *world) act() {
 		w.workSomewhere()
 	case n < 86:
 		w.pass()
-	case n < 91:
+	case n < 90:
 		w.ask()
+	case n < 94:
+		w.people()
 	default:
 		w.mischief()
 	}
@@ -356,6 +358,7 @@ func (w *world) round() bool {
 		}
 	}
 	version := w.truth.commits
+	helped := w.help()
 	for _, p := range w.processes {
 		if p.dead {
 			continue
@@ -367,7 +370,7 @@ func (w *world) round() bool {
 			w.work(j)
 		}
 	}
-	return w.truth.commits > version || len(w.jobs) > 0 || w.holds()
+	return helped || w.truth.commits > version || len(w.jobs) > 0 || w.holds()
 }
 
 // holds says whether anybody holds a task: a process that is no more loses it only while others poll without a gap.
@@ -391,7 +394,7 @@ func (w *world) over() bool {
 			return false
 		}
 	}
-	return true
+	return !w.help()
 }
 
 // tellStanding says of each run that does not end where it stands.

@@ -15,7 +15,7 @@ type trace struct {
 	next  int
 }
 
-const kept = 150 // lines in words
+const kept = 400 // lines in words
 
 func newTrace() *trace { return &trace{all: sha256.New(), lines: make([]string, kept)} }
 

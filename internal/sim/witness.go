@@ -2,8 +2,12 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 
+	"github.com/millrace-go/millrace/internal/sim/internal/oracle"
+	"github.com/millrace-go/millrace/internal/sim/internal/plan"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
@@ -26,10 +30,18 @@ func newWitness(w *world, inner store.Store) *witness {
 // run is what the witness knows of a run.
 type run struct {
 	header   machine.Header
-	plan     *plan
+	plan     *plan.Plan
+	starts   []oracle.Start // tasks, in order
+	stops    []oracle.Start // tasks that were asked to stop
 	seq      int64
 	at       machine.Time
 	changed  bool
+	status   machine.Status
+	answers  map[string]int    // to letters, by path
+	redriven map[string]int    // by path
+	given    map[string]string // inputs that people gave, by path
+	retries  int
+	revoked  map[attempt]bool // attempts that an abort took away
 	ended    bool
 	held     map[string]holding      // tasks that are held, by path
 	number   map[string]int          // last attempt that was claimed
@@ -60,10 +72,10 @@ func (t *witness) Start(ctx context.Context, starts []store.Start) ([]store.Star
 		}
 		w, s := t.world, &starts[i]
 		r := &run{
-			header: s.Run.Header, held: map[string]holding{}, number: map[string]int{}, due: map[string]machine.Time{}, executed: map[string][]int{},
+			header: s.Run.Header, held: map[string]holding{}, number: map[string]int{}, due: map[string]machine.Time{}, executed: map[string][]int{}, answers: map[string]int{}, redriven: map[string]int{}, given: map[string]string{}, revoked: map[attempt]bool{},
 		}
 		for _, p := range w.plans {
-			if p.name == s.Run.Workflow {
+			if p.Name == s.Run.Workflow {
 				r.plan = p
 			}
 		}
@@ -188,7 +200,8 @@ func (t *witness) rows(ctx context.Context, s *store.Settlement) map[string]stor
 func (t *witness) won(r *run, s *store.Settlement, before map[string]store.Live) {
 	w := t.world
 	t.commits++
-	r.changed = true
+	r.changed, r.status = true, s.Run.Status
+	r.ended = r.status.Ended()
 	outcomes := 0
 	for i := range s.Entries {
 		e := &s.Entries[i]
@@ -197,6 +210,7 @@ func (t *witness) won(r *run, s *store.Settlement, before map[string]store.Live)
 			w.fault("entry %d of %s follows entry %d; its cause is %d, its time %d after %d", e.Seq, r.header.ID, r.seq, e.Cause, e.At, r.at)
 		}
 		r.seq, r.at = e.Seq, e.At
+		t.ordered(r, e)
 		if e.Facts != nil && isOutcome(e.Kind) {
 			outcomes++
 			t.outcome(r, s, e, before[e.Path])
@@ -208,6 +222,22 @@ func (t *witness) won(r *run, s *store.Settlement, before map[string]store.Live)
 	t.unheld(r, s)
 	t.delivered(r, s)
 	t.effects(r, s, before)
+}
+
+// ordered notes what people asked for.
+func (t *witness) ordered(r *run, e *store.Entry) {
+	switch e.Kind {
+	case machine.RetryRequested:
+		r.retries++
+	case machine.RedriveRequested:
+		r.redriven[e.Path]++
+		var o machine.Order
+		if json.Unmarshal(e.Payload, &o) == nil && o.Input != nil {
+			r.given[e.Path] = string(o.Input)
+			t.world.mark("a redrive brought a new input")
+		}
+	default:
+	}
 }
 
 func isOutcome(k machine.EventKind) bool {
@@ -282,14 +312,16 @@ func (t *witness) delivered(r *run, s *store.Settlement) {
 // effects notes what a settlement started and stopped.
 func (t *witness) effects(r *run, s *store.Settlement, before map[string]store.Live) {
 	w := t.world
-	for _, effect := range s.Effects {
+	for i, effect := range s.Effects {
 		switch e := effect.(type) {
 		case machine.StartTask:
+			r.starts = append(r.starts, oracle.Start{Seq: s.Causes[i], Path: e.Path})
 			r.due[e.Path] = e.Due
 			if e.Attempt != r.number[e.Path] {
 				w.fault("%s is started after attempt %d; the last was %d", e.Path, e.Attempt, r.number[e.Path])
 			}
 		case machine.StopTask:
+			r.stops = append(r.stops, oracle.Start{Seq: s.Causes[i], Path: e.Path})
 			if _, held := r.held[e.Path]; held {
 				w.mark("a held task was told to stop")
 				t.marked(r, e.Path)
@@ -297,13 +329,28 @@ func (t *witness) effects(r *run, s *store.Settlement, before map[string]store.L
 				w.mark("a task that nobody held was stopped")
 			}
 		case machine.EndRun:
-			r.ended = true
 			w.mark("a run " + string(e.Status))
-			for path, h := range r.held {
-				w.fault("%s has ended while %s holds %s", r.header.ID, h.owner, path)
-			}
+			t.ended(r, e.Status)
 		}
 	}
+}
+
+// ended checks that nobody holds a task of a run that has ended; of one that was aborted they are taken away.
+func (t *witness) ended(r *run, how machine.Status) {
+	for path, h := range r.held {
+		if how != machine.Aborted {
+			t.world.fault("%s has ended while %s holds %s", r.header.ID, h.owner, path)
+			continue
+		}
+		t.world.mark("an abort took a task away")
+		if strings.HasSuffix(path, "~undo") {
+			t.world.mark("an abort during a compensation")
+		}
+		n := h.attempt
+		n.token = 0
+		r.revoked[n] = true
+	}
+	clear(r.held)
 }
 
 // marked checks that the holder of a task can hear that it is to stop.

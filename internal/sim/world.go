@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace-go/millrace/internal/clock"
 	"github.com/millrace-go/millrace/internal/engine"
+	"github.com/millrace-go/millrace/internal/sim/internal/plan"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/faulty"
@@ -29,7 +30,7 @@ type world struct {
 	truth  *witness
 	trace  *trace
 
-	plans     []*plan
+	plans     []*plan.Plan
 	defs      map[string]*workflow.Definition
 	processes []*process
 	made      int // processes so far
@@ -43,12 +44,14 @@ type world struct {
 	failures  map[string]int // answers that were failures, by run and path
 	inputs    map[string]string
 
-	steps  int
-	depth  int  // of steps within calls
-	calm   bool // faults have ceased
-	marks  map[string]int
-	faults []string
-	judged int
+	steps      int
+	depth      int  // of steps within calls
+	calm       bool // faults have ceased
+	marks      map[string]int
+	faults     []string
+	judged     int
+	inputsMade int // that people gave
+	undoings   int // runs whose undoing was compared
 }
 
 // attempt names a try of a task.
@@ -130,14 +133,14 @@ func (w *world) now() machine.Time { return machine.TimeOf(w.clock.Now()) }
 // prepare draws the workflows, registers them, and starts the first processes.
 func (w *world) prepare() {
 	for i := range 1 + w.random.IntN(2) {
-		p := drawPlan(w.random, fmt.Sprintf("w%d", i+1))
-		def, err := workflow.Read(p.name, []byte(p.text()))
+		p := plan.Draw(w.random, fmt.Sprintf("w%d", i+1))
+		def, err := workflow.Read(p.Name, []byte(p.Text()))
 		if err != nil {
-			w.fault("a plan is no workflow: %v\n%s", err, p.text())
+			w.fault("a plan is no workflow: %v\n%s", err, p.Text())
 			return
 		}
-		w.plans, w.defs[p.name] = append(w.plans, p), def
-		doc := store.Workflow{Tenant: tenant, Name: p.name, Version: 1, Hash: def.Hash(), Doc: def.Canonical()}
+		w.plans, w.defs[p.Name] = append(w.plans, p), def
+		doc := store.Workflow{Tenant: tenant, Name: p.Name, Version: 1, Hash: def.Hash(), Doc: def.Canonical()}
 		if _, _, err := w.memory.Register(w.ctx, doc); err != nil {
 			w.fault("register: %v", err)
 		}
@@ -165,7 +168,7 @@ func (w *world) spawn() *process {
 	p.flaky = []int{0, 0, 10, 60}[w.random.IntN(4)]
 	p.line = &line{Store: faulty.New(w.truth, func(op string, _ int) faulty.Fault { return w.plan(p, op) }), world: w, process: p, unsure: map[string]bool{}}
 	c := engine.Config{
-		Owner: p.name, Handlers: map[string]engine.Handler{"work": nobody{}, "fails": nobody{}}, Slots: 1 + w.random.IntN(8), CallTimeout: 24 * time.Hour,
+		Owner: p.name, Handlers: map[string]engine.Handler{"work": nobody{}, "fails": nobody{}, "undo": nobody{}}, Slots: 1 + w.random.IntN(8), CallTimeout: 24 * time.Hour,
 		Clock: p.clock, Launcher: launcher{w, p}, Logger: slog.New(slog.DiscardHandler), Seed: w.random.Uint64() | 1,
 		NewID: w.newID, Batch: 1 + w.random.IntN(4),
 	}
@@ -192,7 +195,7 @@ func (w *world) newID() string {
 func (w *world) wish() {
 	p := w.plans[w.random.IntN(len(w.plans))]
 	r := engine.StartRequest{
-		Tenant: tenant, Workflow: p.name, Version: 1, Key: fmt.Sprintf("k%d", len(w.wishes)), Input: []byte(`{"size": 3}`),
+		Tenant: tenant, Workflow: p.Name, Version: 1, Key: fmt.Sprintf("k%d", len(w.wishes)), Input: []byte(`{"size": 3}`),
 	}
 	switch w.random.IntN(8) {
 	case 0:

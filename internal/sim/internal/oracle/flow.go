@@ -1,4 +1,4 @@
-package sim
+package oracle
 
 import (
 	"encoding/json"
@@ -7,13 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/millrace-go/millrace/internal/sim/internal/plan"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
 
-// oracle says how a run had to end: it follows the plan by the words of the rules, taking from the journal only what became
+// flow says how a run had to end: it follows the plan by the words of the rules, taking from the journal only what became
 // of each task. It is silent where the order of events decides.
-type oracle struct {
+type flow struct {
 	results map[string]result // of tasks, by path
 	fired   map[string]bool   // timers that fired, by key
 	never   []string          // steps that must not have been reached
@@ -65,12 +66,16 @@ const (
 
 func failed(codes ...string) verdict { return verdict{kind: bad, codes: codes, way: -1} }
 
-func newOracle(entries []store.Entry) *oracle {
-	o := &oracle{results: map[string]result{}, fired: map[string]bool{}}
+func newFlow(entries []store.Entry) *flow {
+	o := &flow{results: map[string]result{}, fired: map[string]bool{}}
 	for i := range entries {
 		e := &entries[i]
 		if e.Kind == machine.TimerFired {
 			o.fired[e.Path] = true
+		}
+		if e.Kind == machine.RedriveRequested { // a fresh budget
+			delete(o.results, e.Path)
+			continue
 		}
 		if !isOutcome(e.Kind) {
 			continue
@@ -95,44 +100,11 @@ func newOracle(entries []store.Entry) *oracle {
 	return o
 }
 
-// consult compares how a run ended with what the oracle says.
-func (w *world) consult(r *run, entries []store.Entry, run *machine.Run) {
-	o := newOracle(entries)
-	v := o.body(r.plan.root, "")
-	id := r.header.ID
-	for _, wrong := range o.wrong {
-		w.fault("%s: %s", id, wrong)
-	}
-	for _, path := range o.never {
-		for i := range entries {
-			if p := entries[i].Path; p == path || strings.HasPrefix(p, path) && strings.ContainsAny(p[len(path):len(path)+1], "/~[#!") {
-				w.fault("%s: entry %d is about %s, which had to be skipped", id, entries[i].Seq, p)
-				return
-			}
-		}
-	}
-	switch v.kind {
-	case unclear:
-		return
-	case hole:
-		w.fault("%s is %s, and %s was not executed although nothing stood in its way", id, run.Status, v.hole)
-	case bad:
-		if run.Status != machine.Failed || !slices.Contains(v.codes, run.Root.Run.Error.Code) {
-			w.fault("%s is %s with %v; it had to fail with one of %v", id, run.Status, run.Root.Run.Error, v.codes)
-		}
-	default:
-		if run.Status != machine.Succeeded {
-			w.fault("%s is %s with %v; it had to succeed", id, run.Status, run.Root.Run.Error)
-		}
-	}
-	w.judged++
-}
-
-func base(b *body, s *step, scope string, visit int) string {
-	if b.kind == single {
+func base(b *plan.Body, s *plan.Step, scope string, visit int) string {
+	if b.Kind == plan.Single {
 		return scope
 	}
-	path := s.key
+	path := s.Key
 	if scope != "" {
 		path = scope + "/" + path
 	}
@@ -143,21 +115,21 @@ func base(b *body, s *step, scope string, visit int) string {
 }
 
 // body says how a body at a scope had to end.
-func (o *oracle) body(b *body, scope string) verdict {
-	if b.kind == graph {
+func (o *flow) body(b *plan.Body, scope string) verdict {
+	if b.Kind == plan.Graph {
 		return o.graph(b, scope)
 	}
 	return o.sequence(b, scope)
 }
 
-func (o *oracle) sequence(b *body, scope string) verdict {
+func (o *flow) sequence(b *plan.Body, scope string) verdict {
 	seen := map[int]int{}
 	from := -1
-	for i, n := 0, 0; i < len(b.steps); n++ {
+	for i, n := 0, 0; i < len(b.Steps); n++ {
 		if n > 200 {
 			return verdict{kind: unclear}
 		}
-		s := b.steps[i]
+		s := b.Steps[i]
 		seen[i]++
 		v := o.step(b, s, scope, seen[i], seen[max(from, 0)], from)
 		switch v.kind {
@@ -174,42 +146,42 @@ func (o *oracle) sequence(b *body, scope string) verdict {
 }
 
 // onward gives the step of a sequence that follows step i.
-func (o *oracle) onward(b *body, i int, v verdict) int {
-	s := b.steps[i]
+func (o *flow) onward(b *plan.Body, i int, v verdict) int {
+	s := b.Steps[i]
 	switch {
 	case v.state == guarded:
 		return i + 1
 	case v.state == caughtThen:
-		return s.catches[v.way].next
+		return s.Catches[v.way].Next
 	case v.state == reached && v.way >= 0:
-		return s.cases[v.way].next
-	case s.next >= 0 && b.kind == sequence:
-		return s.next
+		return s.Cases[v.way].Next
+	case s.Next >= 0 && b.Kind == plan.Sequence:
+		return s.Next
 	}
 	return i + 1
 }
 
 // step says how an activation had to end. came is the visit of the step that it was come from, for the switch that leads back.
-func (o *oracle) step(b *body, s *step, scope string, visit, came, from int) verdict {
+func (o *flow) step(b *plan.Body, s *plan.Step, scope string, visit, came, from int) verdict {
 	at := base(b, s, scope, visit)
-	switch s.guard {
-	case no:
+	switch s.Guard {
+	case plan.No:
 		o.never = append(o.never, at)
 		return verdict{kind: passed, state: guarded, way: -1}
-	case broken:
+	case plan.Broken:
 		return o.handled(s, at, failed(machine.CodeExpression))
 	default:
 	}
 	v := verdict{kind: good, way: -1}
-	switch s.action {
+	switch s.Action {
 	case "task":
 		v = o.task(s, at)
-	case "set", "wait":
+	case "set", "wait", "savepoint":
 	case "fail":
-		v = failed(s.code)
+		v = failed(s.Code)
 	case "end":
 		v.kind = ending
-		if s.endRun {
+		if s.EndRun {
 			v.kind = endRun
 		}
 	default:
@@ -218,9 +190,9 @@ func (o *oracle) step(b *body, s *step, scope string, visit, came, from int) ver
 	return o.handled(s, at, v)
 }
 
-func (o *oracle) task(s *step, at string) verdict {
+func (o *flow) task(s *plan.Step, at string) verdict {
 	r, ok := o.results[at]
-	if most := max(s.attempts, 1); r.fails > most && (s.attempts > 0 || r.fails > 4) {
+	if most := max(s.Attempts, 1); r.fails > most && (s.Attempts > 0 || r.fails > 4) {
 		o.wrong = append(o.wrong, fmt.Sprintf("%s failed %d times", at, r.fails))
 	}
 	switch {
@@ -228,31 +200,29 @@ func (o *oracle) task(s *step, at string) verdict {
 		return verdict{kind: good, way: -1}
 	case !ok || r.stopped || !r.spent(s):
 		return verdict{kind: hole, hole: at, way: -1}
-	case s.atMostOnce() && r.last.Code == machine.CodeLost:
+	case s.AtMostOnce && r.last.Code == machine.CodeLost:
 		return failed(machine.CodeOutcomeUnknown)
 	default:
 		return failed(r.last.Code)
 	}
 }
 
-func (s *step) atMostOnce() bool { return slices.Contains(s.extra, "at_most_once: true") }
-
 // budget gives how often a task may fail with an error like its last before it is not tried again.
-func (r *result) budget(s *step) int {
+func (r *result) budget(s *plan.Step) int {
 	switch {
-	case r.last.Permanent || r.last.Final || s.attempts == 0 && !r.last.Passing, s.atMostOnce() && r.last.Code == machine.CodeLost:
+	case r.last.Permanent || r.last.Final || s.Attempts == 0 && !r.last.Passing, s.AtMostOnce && r.last.Code == machine.CodeLost:
 		return 1
-	case s.attempts == 0:
+	case s.Attempts == 0:
 		return 4 // by the default policy
 	}
-	return s.attempts
+	return s.Attempts
 }
 
 // spent says whether a task that failed must not be tried again.
-func (r *result) spent(s *step) bool { return r.fails >= r.budget(s) }
+func (r *result) spent(s *plan.Step) bool { return r.fails >= r.budget(s) }
 
 // handled applies catch and on_error to a failure.
-func (o *oracle) handled(s *step, at string, v verdict) verdict {
+func (o *flow) handled(s *plan.Step, at string, v verdict) verdict {
 	if v.kind != bad {
 		return v
 	}
@@ -267,25 +237,25 @@ func (o *oracle) handled(s *step, at string, v verdict) verdict {
 	switch {
 	case !certain:
 		return verdict{kind: unclear}
-	case entry >= 0 && s.catches[entry].next >= 0:
+	case entry >= 0 && s.Catches[entry].Next >= 0:
 		return verdict{kind: good, state: caughtThen, way: entry}
 	case entry >= 0:
-		in := o.body(s.catches[entry].body, fmt.Sprintf("%s/catch-%d", at, entry+1))
+		in := o.body(s.Catches[entry].Body, fmt.Sprintf("%s/catch-%d", at, entry+1))
 		if in.kind == good || in.kind == ending {
 			return verdict{kind: good, state: caughtHere, way: entry}
 		}
 		return in
 	}
-	if s.onError != "" {
+	if s.OnError != "" {
 		return verdict{kind: good, state: failedOn, way: -1}
 	}
 	return v
 }
 
 // catching gives the entry that takes a code, -1 for none.
-func catching(s *step, code string) int {
-	for i, c := range s.catches {
-		if c.only == "" || c.only == code {
+func catching(s *plan.Step, code string) int {
+	for i, c := range s.Catches {
+		if c.Only == "" || c.Only == code {
 			return i
 		}
 	}
@@ -293,7 +263,7 @@ func catching(s *step, code string) int {
 }
 
 // tries says how a composite had to end, its retries included.
-func (o *oracle) tries(s *step, at string, came, from int) verdict {
+func (o *flow) tries(s *plan.Step, at string, came, from int) verdict {
 	for try := 1; ; try++ {
 		path := at
 		if try > 1 {
@@ -302,36 +272,36 @@ func (o *oracle) tries(s *step, at string, came, from int) verdict {
 		v := o.composite(s, path, came, from)
 		if o.fired[path+"!timeout"] {
 			v = failed(machine.CodeTimeout)
-		} else if slices.ContainsFunc(s.extra, func(x string) bool { return strings.HasPrefix(x, "timeout") }) && v.kind == hole {
+		} else if slices.ContainsFunc(s.Extra, func(x string) bool { return strings.HasPrefix(x, "timeout") }) && v.kind == hole {
 			v = verdict{kind: unclear}
 		}
-		if v.kind != bad || try >= s.attempts {
+		if v.kind != bad || try >= s.Attempts {
 			return v
 		}
 	}
 }
 
-func (o *oracle) composite(s *step, path string, came, from int) verdict {
-	switch s.action {
+func (o *flow) composite(s *plan.Step, path string, came, from int) verdict {
+	switch s.Action {
 	case "steps":
-		if s.alone {
+		if s.Alone {
 			path += "/do"
 		}
-		return plain(o.body(s.inner[0], path))
+		return plain(o.body(s.Inner[0], path))
 	case "switch":
 		return o.choice(s, path, came, from)
 	case "loop":
 		return o.loop(s, path)
 	case "map":
 		var all []verdict
-		for i := range s.items {
-			all = append(all, o.body(s.inner[0], fmt.Sprintf("%s[%d]", path, i)))
+		for i := range s.Items {
+			all = append(all, o.body(s.Inner[0], fmt.Sprintf("%s[%d]", path, i)))
 		}
 		return o.side(s, all)
 	}
 	var all []verdict
-	for i, b := range s.inner {
-		all = append(all, o.body(b, path+"/"+branchName(i)))
+	for i, b := range s.Inner {
+		all = append(all, o.body(b, path+"/"+plan.Branch(i)))
 	}
 	return o.side(s, all)
 }
@@ -345,38 +315,38 @@ func plain(v verdict) verdict {
 	return v
 }
 
-func (o *oracle) choice(s *step, path string, came, from int) verdict {
-	for i, c := range s.cases {
+func (o *flow) choice(s *plan.Step, path string, came, from int) verdict {
+	for i, c := range s.Cases {
 		switch {
-		case c.when == no:
+		case c.When == plan.No:
 			continue
-		case c.when == soon && from != c.next:
+		case c.When == plan.Soon && from != c.Next:
 			return verdict{kind: unclear}
-		case c.when == soon && came >= visits:
+		case c.When == plan.Soon && came >= plan.Visits:
 			continue
-		case c.body == nil:
+		case c.Body == nil:
 			return verdict{kind: good, way: i}
 		}
-		return plain(o.body(c.body, fmt.Sprintf("%s/case-%d", path, i+1)))
+		return plain(o.body(c.Body, fmt.Sprintf("%s/case-%d", path, i+1)))
 	}
 	return verdict{kind: good, way: -1}
 }
 
-func (o *oracle) loop(s *step, path string) verdict {
-	passes := s.passes
-	switch s.loop {
+func (o *flow) loop(s *plan.Step, path string) verdict {
+	passes := s.Passes
+	switch s.Loop {
 	case "over":
-		passes = s.items
+		passes = s.Items
 	case "until":
 		passes = max(passes, 1)
 	case "limit":
-		passes = s.limit + 1
+		passes = s.Limit + 1
 	}
 	for n := 1; n <= passes; n++ {
-		if s.limit > 0 && n > s.limit {
+		if s.Limit > 0 && n > s.Limit {
 			return failed(machine.CodeLoopLimit)
 		}
-		if v := plain(o.body(s.inner[0], fmt.Sprintf("%s[%d]", path, n))); v.kind != good {
+		if v := plain(o.body(s.Inner[0], fmt.Sprintf("%s[%d]", path, n))); v.kind != good {
 			return v
 		}
 	}
@@ -384,7 +354,7 @@ func (o *oracle) loop(s *step, path string) verdict {
 }
 
 // side says how a composite whose scopes run side by side had to end.
-func (o *oracle) side(s *step, all []verdict) verdict {
+func (o *flow) side(s *plan.Step, all []verdict) verdict {
 	n := len(all)
 	count := map[kind]int{}
 	missing := ""
@@ -400,19 +370,19 @@ func (o *oracle) side(s *step, all []verdict) verdict {
 		}
 	}
 	switch {
-	case s.need > n:
+	case s.Need > n:
 		return failed(machine.CodeJoinShort)
 	case count[unclear] > 0, count[endRun] > 0 && count[bad] > 0:
 		return verdict{kind: unclear}
 	case count[endRun] > 0:
 		return verdict{kind: endRun, way: -1}
-	case s.need > 0 && s.cancelRest && count[good] >= s.need, n == 0:
+	case s.Need > 0 && s.CancelRest && count[good] >= s.Need, n == 0:
 		return verdict{kind: good, way: -1}
-	case s.need > 0 && n-count[bad] < s.need:
+	case s.Need > 0 && n-count[bad] < s.Need:
 		return failed(machine.CodeJoinShort)
-	case s.need == 0 && s.tolerate > 0 && count[bad] > s.tolerate:
+	case s.Need == 0 && s.Tolerate > 0 && count[bad] > s.Tolerate:
 		return failed(machine.CodeTolerate)
-	case s.need == 0 && s.tolerate <= 0 && count[bad] > 0:
+	case s.Need == 0 && s.Tolerate <= 0 && count[bad] > 0:
 		return failed(slices.Sorted(maps.Keys(codes))...)
 	case count[hole] > 0:
 		return verdict{kind: hole, hole: missing, way: -1}

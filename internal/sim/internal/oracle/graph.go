@@ -1,15 +1,17 @@
-package sim
+package oracle
 
 import (
 	"maps"
 	"slices"
+
+	"github.com/millrace-go/millrace/internal/sim/internal/plan"
 )
 
 // network is a graph while the oracle follows it.
 type network struct {
-	*body
+	*plan.Body
 
-	oracle   *oracle
+	oracle   *flow
 	scope    string
 	verdicts []verdict
 	blame    [][]int // for want of which failed steps a step was skipped
@@ -25,21 +27,21 @@ const (
 )
 
 // graph says how a graph had to end: every step in the order of its index, since edges lead forward.
-func (o *oracle) graph(b *body, scope string) verdict {
-	g := &network{body: b, oracle: o, scope: scope, verdicts: make([]verdict, len(b.steps)), blame: make([][]int, len(b.steps))}
-	for i := range b.steps {
+func (o *flow) graph(b *plan.Body, scope string) verdict {
+	g := &network{Body: b, oracle: o, scope: scope, verdicts: make([]verdict, len(b.Steps)), blame: make([][]int, len(b.Steps))}
+	for i := range b.Steps {
 		g.verdicts[i] = g.step(i)
 	}
 	return g.verdict()
 }
 
 func (g *network) step(i int) verdict {
-	s := g.steps[i]
+	s := g.Steps[i]
 	count := map[edgeState]int{}
 	in, undecided := 0, -1
 	var blame []int
 	for from := range i {
-		if g.edge(from, i) == noEdge {
+		if g.Edge(from, i) == plan.NoEdge {
 			continue
 		}
 		in++
@@ -52,25 +54,25 @@ func (g *network) step(i int) verdict {
 			undecided = from
 		}
 	}
-	early := s.join == "any" && count[edgeTaken] > 0 || s.join == "n" && count[edgeTaken] >= s.n
+	early := s.Join == "any" && count[edgeTaken] > 0 || s.Join == "n" && count[edgeTaken] >= s.N
 	if undecided >= 0 && !early {
 		return verdict{kind: g.verdicts[undecided].kind, hole: g.verdicts[undecided].hole, state: open, way: -1}
 	}
 	start := in == 0
-	switch s.join {
+	switch s.Join {
 	case "":
 		start = start || count[edgeTaken] > 0 && count[edgeMissing] == 0
 	case "n":
-		start = count[edgeTaken] >= s.n
+		start = count[edgeTaken] >= s.N
 		if !start && count[edgeTaken] > 0 {
-			return g.oracle.handled(s, base(g.body, s, g.scope, 1), failed("join_short"))
+			return g.oracle.handled(s, base(g.Body, s, g.scope, 1), failed("join_short"))
 		}
 	default:
 		start = count[edgeTaken] > 0
 	}
 	switch {
 	case start:
-		return g.oracle.step(g.body, s, g.scope, 1, 0, -1)
+		return g.oracle.step(g.Body, s, g.scope, 1, 0, -1)
 	case count[edgeMissing] > 0:
 		g.blame[i] = blame
 		return g.skipped(s, missed)
@@ -78,14 +80,14 @@ func (g *network) step(i int) verdict {
 	return g.skipped(s, branched)
 }
 
-func (g *network) skipped(s *step, state stepState) verdict {
-	g.oracle.never = append(g.oracle.never, base(g.body, s, g.scope, 1))
+func (g *network) skipped(s *plan.Step, state stepState) verdict {
+	g.oracle.never = append(g.oracle.never, base(g.Body, s, g.scope, 1))
 	return verdict{kind: good, state: state, way: -1}
 }
 
 // state says what became of an edge.
 func (g *network) state(from, to int) edgeState {
-	v, kind, s := g.verdicts[from], g.edge(from, to), g.steps[from]
+	v, kind, s := g.verdicts[from], g.Edge(from, to), g.Steps[from]
 	takenIf := func(b bool) edgeState {
 		if b {
 			return edgeTaken
@@ -96,15 +98,15 @@ func (g *network) state(from, to int) edgeState {
 	case v.kind != good && v.kind != passed:
 		return edgeOpen
 	case v.state == reached:
-		return takenIf(kind == normal || kind == chosen && v.way >= 0 && s.cases[v.way].next == to)
+		return takenIf(kind == plan.Normal || kind == plan.Chosen && v.way >= 0 && s.Cases[v.way].Next == to)
 	case v.state == guarded, v.state == caughtHere:
-		return takenIf(kind == normal)
-	case v.state == caughtThen && kind == caught:
-		return takenIf(s.catches[v.way].next == to)
+		return takenIf(kind == plan.Normal)
+	case v.state == caughtThen && kind == plan.Caught:
+		return takenIf(s.Catches[v.way].Next == to)
 	case v.state == caughtThen, v.state == missed:
 		return g.gone(from, to)
 	case v.state == failedOn:
-		return takenIf(kind == normal && s.onError == "continue")
+		return takenIf(kind == plan.Normal && s.OnError == "continue")
 	}
 	return edgeDead
 }
@@ -119,7 +121,7 @@ func (g *network) blamed(i int) []int {
 // gone tells a missing edge from one that does not count, since the catch of each failed step leads to the target too.
 func (g *network) gone(from, to int) edgeState {
 	for _, failed := range g.blamed(from) {
-		rejoins := slices.ContainsFunc(g.steps[failed].catches, func(c way) bool { return c.next >= 0 && g.leads(c.next, to) })
+		rejoins := slices.ContainsFunc(g.Steps[failed].Catches, func(c plan.Way) bool { return c.Next >= 0 && g.leads(c.Next, to) })
 		if !rejoins {
 			return edgeMissing
 		}
@@ -131,8 +133,8 @@ func (g *network) leads(from, to int) bool {
 	if from == to {
 		return true
 	}
-	for next := from + 1; next < len(g.steps); next++ {
-		if g.edge(from, next) != noEdge && g.leads(next, to) {
+	for next := from + 1; next < len(g.Steps); next++ {
+		if g.Edge(from, next) != plan.NoEdge && g.leads(next, to) {
 			return true
 		}
 	}
@@ -146,9 +148,9 @@ func (g *network) verdict() verdict {
 	missing := ""
 	early := false // a join may start before all is settled, and what it supersedes fails nothing
 	for i, v := range g.verdicts {
-		s := g.steps[i]
-		early = early || s.join == "any" || s.join == "n"
-		if early && s.cancelRest {
+		s := g.Steps[i]
+		early = early || s.Join == "any" || s.Join == "n"
+		if early && s.CancelRest {
 			return verdict{kind: unclear}
 		}
 		count[v.kind]++
