@@ -339,6 +339,67 @@ func TestADamagedRunStopsNoOther(t *testing.T) {
 	}
 }
 
+// X13
+func TestARowOfGarbageStopsNoOther(t *testing.T) {
+	t.Parallel()
+	clock := newHandClock()
+	path := filepath.Join(t.TempDir(), "millrace.db")
+	s := open(t, path, Options{Clock: clock.time})
+	starts := []store.Start{benchStart(clock.time()), benchStart(clock.time()), benchStart(clock.time())}
+	for i := range starts {
+		letter := machine.OpenLetter{Kind: machine.LetterParked, Path: "s1", Error: &machine.Error{Code: "declined", Step: "s1"}}
+		starts[i].Effects = append(starts[i].Effects, letter)
+		starts[i].Hand = store.HandOver{Owner: "o", Token: 7, Lease: time.Second, Handlers: []string{"noop"}, Limit: 1}
+		starts[i].Run.Options.Labels = map[string]string{"team": "blue"}
+	}
+	if _, err := s.Start(t.Context(), starts); err != nil {
+		t.Fatal(err)
+	}
+	bad, _ := parseID(starts[0].Run.ID)
+	where := fmt.Sprintf("x'%x'", bad[:])
+	script(t, path, "update runs set error = 'x', options = 'x' where id = "+where+
+		"; update tasks set env = 'x' where run = "+where+"; update dead_letters set error = 'x' where run = "+where)
+
+	for _, f := range []store.Filter{{}, {Code: "none"}, {FailedAt: "none"}, {Labels: map[string]string{"team": "blue"}}} {
+		want := map[bool]int{true: 3}[f.Code+f.FailedAt == ""]
+		if f.Labels != nil {
+			want = 2
+		}
+		f.Tenant = "default"
+		rows, err := s.Runs(t.Context(), f)
+		if err != nil || len(rows) != want {
+			t.Errorf("runs of %+v: %d, %v, want %d", f, len(rows), err, want)
+		}
+		if f.Labels == nil && want == 3 && rows[2].Error.Code != store.CodeDamaged {
+			t.Errorf("its error is %v", rows[2].Error)
+		}
+	}
+	for _, f := range []store.LetterFilter{{}, {Code: "declined"}, {FailedAt: "s1"}} {
+		want := 2
+		if f.Code+f.FailedAt == "" {
+			want = 3
+		}
+		f.Tenant = "default"
+		letters, err := s.Letters(t.Context(), f)
+		if err != nil || len(letters) != want {
+			t.Errorf("letters of %+v: %d, %v, want %d", f, len(letters), err, want)
+		}
+	}
+	held, err := s.HeldBy(t.Context(), "o", 7)
+	if err != nil || len(held) != 2 {
+		t.Errorf("held: %d, %v, want the tasks that can be read", len(held), err)
+	}
+	tasks, err := s.Tasks(t.Context(), "default", starts[0].Run.ID, nil)
+	if err != nil || len(tasks) != 1 || tasks[0].Token != 7 || tasks[0].Refs != nil {
+		t.Errorf("tasks: %+v, %v, want the one without its programs", tasks, err)
+	}
+	clock.advance(time.Minute)
+	expired, err := s.Expired(t.Context(), 9)
+	if err != nil || len(expired) != 3 {
+		t.Errorf("expired: %d, %v, want all", len(expired), err)
+	}
+}
+
 func init() {
 	roles["forbidden"] = func(path string) error {
 		_, err := Open(context.Background(), path, Options{})

@@ -4,6 +4,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
 )
 
 // planOf gives SQLite's plan of a statement, its lines joined.
@@ -50,6 +53,7 @@ func TestHotStatementsWalkTheirIndex(t *testing.T) {
 		{"candidates", candidatesSQL, "INDEX tasks_ready (lane=?)"},
 		{"candidates of a run", strings.TrimSuffix(candidatesOfRunSQL, " order by t.rank, t.path"), "PRIMARY KEY (run=?)"},
 		{"any ready", anyReadySQL, "INDEX tasks_ready (lane=?)"},
+		{"whether a lane is paused", anyReadySQL, "INTEGER PRIMARY KEY (rowid=?)"},
 		{"any due", anyDueSQL, "INDEX tasks_due (due<?)"},
 		{"lease", leaseSQL, key},
 		{"run", runSQL, "PRIMARY KEY (id=?)"},
@@ -67,6 +71,10 @@ func TestHotStatementsWalkTheirIndex(t *testing.T) {
 		{"due timers", dueSQL, "INDEX timers_due (due<?)"},
 		{"next timer", nextSQL, "INDEX timers_due (due>?)"},
 		{"remains", remainsSQL, "PRIMARY KEY (run=?)"},
+		{"hold", holdSQL, "PRIMARY KEY (run=?)"},
+		{"free", freeSQL, "PRIMARY KEY (run=?)"},
+		{"letter", letterSQL, ""},
+		{"close", closeSQL, "INDEX dead_letters_open (run=? AND kind=? AND path=?)"},
 		{"end of tasks", endSQL[0], "PRIMARY KEY (run=?)"},
 		{"end of timers", endSQL[1], "PRIMARY KEY (run=?)"},
 		{"end of documents", endSQL[2], "PRIMARY KEY (run=?)"},
@@ -112,5 +120,44 @@ func TestALeaseWalksTheReadyIndexAndThenThePrimaryKey(t *testing.T) {
 	}
 	if strings.Contains(plan, "SCAN tasks") || strings.Contains(plan, "TEMP B-TREE") {
 		t.Errorf("the plan scans or sorts:\n%s", plan)
+	}
+}
+
+// What people ask of letters walks an index of the letters that are open, or of one run's, whatever else there is.
+func TestLettersWalkAnIndex(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "plan.db"), Options{})
+	run := benchRun(1).ID
+	for _, test := range []struct {
+		name   string
+		filter store.LetterFilter
+		walks  string
+	}{
+		{"open", store.LetterFilter{State: machine.LetterOpen, Before: 9}, "INDEX dead_letters_open_tenant (tenant=? AND id<?)"},
+		{"open of a workflow", store.LetterFilter{State: machine.LetterOpen, Workflow: "w"}, "INDEX dead_letters_open_tenant (tenant=?)"},
+		{"of a run", store.LetterFilter{RunID: run}, "INDEX dead_letters_run (run=?)"},
+		{"by id", store.LetterFilter{IDs: []int64{1}}, "INDEX dead_letters_tenant (tenant=? AND id=?)"},
+		{"all", store.LetterFilter{}, "INDEX dead_letters_tenant (tenant=?)"},
+	} {
+		query, _, _ := lettersQuery(&test.filter)
+		plan, _ := planOf(t, s, query)
+		if !strings.Contains(plan, test.walks) || strings.Contains(plan, "SCAN d") {
+			t.Errorf("%s does not walk %s:\n%s", test.name, test.walks, plan)
+		}
+	}
+	if plan, _ := planOf(t, s, closeAllSQL); !strings.Contains(plan, "INDEX dead_letters_open (run=?)") {
+		t.Errorf("closing all of a run does not walk what is open:\n%s", plan)
+	}
+}
+
+// C3: what a pause flags is a range of the lanes of one tenant.
+func TestAPauseWalksTheLanesOfItsTenant(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "plan.db"), Options{})
+	for _, query := range []string{flagSQL, unflagSQL} {
+		plan, _ := planOf(t, s, query)
+		if !strings.Contains(plan, "lanes USING INDEX sqlite_autoindex_lanes_1 (tenant=?)") || strings.Contains(plan, "SCAN") {
+			t.Errorf("a range of lanes is not walked:\n%s", plan)
+		}
 	}
 }
