@@ -108,6 +108,9 @@ func (t *telling) once(ctx context.Context) (Told, error) {
 		return Told{}, err
 	}
 	if err := t.apply(ctx, s, state); err != nil {
+		if errors.Is(err, machine.ErrDamaged) {
+			err = fmt.Errorf("%w: %w", errDamaged, err)
+		}
 		return Told{Run: state.Run}, err
 	}
 	if len(s.out.Entries) == 0 {
