@@ -9,6 +9,9 @@ import (
 
 // openScope starts the steps of a body: sc says where it is, what it got, and its item or pass.
 func (t *turn) openScope(p *place, sc *Scope) {
+	if t.openAgain(p, sc) {
+		return
+	}
 	sc.Path = p.path
 	sc.States = pendingStates(len(p.body.Steps))
 	sc.Mark = t.logged()
@@ -91,11 +94,12 @@ func (t *turn) activate(p *place, i int, in, caught Data) {
 	live := &Live{In: in, Err: caught}
 	set(&sc.Live, i, live)
 	sc.States[i] = StepWaiting
+	t.run.past.got(t.base(p, s), arrival{in: in, caught: caught})
 	if !t.count(p, s) {
 		return
 	}
 	if !s.IsTask {
-		if t.free++; t.free > maxFree {
+		if t.free++; t.free > maxFree && t.retrying == nil {
 			t.await(p, s, timerGo, t.run.At)
 			return
 		}
@@ -128,11 +132,20 @@ func (t *turn) guard(p *place, s *workflow.Step) {
 			return
 		}
 	}
-	if s.Delay > 0 && !s.IsTask {
+	if s.Delay > 0 && !s.IsTask && !t.keeps(t.base(p, s)) {
 		t.await(p, s, timerDelay, t.run.At.Add(s.Delay))
 		return
 	}
 	t.begin(p, s)
+}
+
+// keeps says whether a composite that begins keeps what its children did before a retry.
+func (t *turn) keeps(base string) bool {
+	if t.retrying == nil {
+		return false
+	}
+	_, ok := t.retrying.keep[base]
+	return ok
 }
 
 func (t *turn) env(v view, uses *workflow.Uses) expr.Env { return t.values(t.references(v, uses)) }
@@ -216,7 +229,7 @@ func (t *turn) beginEnd(p *place, s *workflow.Step, a *workflow.End) {
 	end := &Closing{Reason: ByEnd, Given: a.Output != nil, Output: out}
 	switch {
 	case a.Run && p.inFinally():
-		p = finallyPlace(t.def)
+		p = t.finallyPlace()
 	case a.Run:
 		p = rootPlace(t.def)
 	}

@@ -37,6 +37,8 @@ func Apply(def *workflow.Definition, run *Run, ev Event) (after *Run, effects []
 		case nil:
 		case *Need:
 			after, effects, err = run, nil, x
+		case *Refusal:
+			after, effects, err = run, nil, x
 		default:
 			after, effects, err = run, nil, fmt.Errorf("%w: run %s: %s %s: %v", ErrDamaged, run.ID, ev.Kind, ev.Path, x)
 		}
@@ -54,6 +56,7 @@ func Apply(def *workflow.Definition, run *Run, ev Event) (after *Run, effects []
 		t.drain()
 	}
 	t.tidyControl()
+	t.run.past = nil
 	return t.run, t.effects, nil
 }
 
@@ -71,7 +74,7 @@ func (t *turn) failRun(why *Closing) {
 	switch {
 	case t.run.Status.Ended():
 	case t.run.final() != nil:
-		t.stopScope(finallyPlace(t.def), why)
+		t.stopScope(t.finallyPlace(), why)
 	default:
 		t.stopScope(rootPlace(t.def), why)
 	}
@@ -91,6 +94,8 @@ func (t *turn) handle() bool {
 		return t.dropRequested()
 	case AbortRequested:
 		return t.abortRequested()
+	case RetryRequested:
+		return t.retryRequested()
 	}
 	if t.run.Status.Ended() {
 		return false
@@ -134,6 +139,7 @@ type turn struct {
 	mine    map[string]bool // documents that were copied and may be changed
 	errors  int             // errors stored as payloads so far
 
+	retrying  *retrying    // set in the turn of a retry
 	protected map[int]bool // steps of the root that savepoints protect; nil: not asked yet
 
 	free    int             // steps without a worker so far
@@ -227,6 +233,7 @@ func (t *turn) addScope(sc *Scope) {
 }
 
 func (t *turn) dropScope(path string) {
+	t.run.past.dropped(path, t.run.Scopes[path])
 	t.own0(path)
 	t.run.Scopes[path] = nil
 }

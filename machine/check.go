@@ -23,11 +23,13 @@ func Check(def *workflow.Definition, run *Run) []string {
 		return nil
 	}
 	c.scope(rootPlace(def), run.Root)
-	if sc, known := run.Scopes[finallyPath]; run.final() != nil && known {
-		if sc == nil {
-			return append(c.found, "finally runs and has no document")
+	if run.final() != nil {
+		p := finallyPlace(def, 1+run.Root.Run.Control.Finals)
+		if sc, known := run.Scopes[p.path]; known && sc == nil {
+			c.say("finally runs and has no document")
+		} else if known {
+			c.scope(p, sc)
 		}
-		c.scope(finallyPlace(def), sc)
 	}
 	return c.found
 }
@@ -142,10 +144,13 @@ func (c *checker) box(p *place, sc *Scope, s *workflow.Step, l *Live) {
 
 func (c *checker) items(p *place, s *workflow.Step, a *workflow.Map, ap string, box *Box) {
 	open := 0
-	for from := 0; from < box.Next; from += ChunkSize {
+	for from := 0; from < box.reach(); from += ChunkSize {
 		k, known := c.run.Chunks[chunkPath(ap, from)]
 		if !known {
 			return
+		}
+		if k == nil && box.Kept {
+			continue
 		}
 		if k == nil {
 			c.say("results %s are missing", chunkPath(ap, from))

@@ -13,6 +13,10 @@ func (t *turn) beginComposite(p *place, s *workflow.Step) {
 	sc := t.scope(p)
 	live := sc.Live[s.Index]
 	live.Box, live.Timer = &Box{Mark: t.logged()}, ""
+	if t.keeps(t.base(p, s)) {
+		live.Box.Mark = 0 // what it keeps is older
+	}
+	t.run.past.tried(t.base(p, s), t.path(p, s))
 	if s.With != nil {
 		raw, err := s.With.Eval(t.env(view{at: p, step: s, prev: live.In}, &s.ActionUses), expr.Budget{})
 		if err != nil {
@@ -122,6 +126,7 @@ func (t *turn) scopeDone(p *place, out Data) {
 		t.finallyOver(p)
 		return
 	}
+	t.run.past.scopeGave(p.path, out)
 	t.dropScope(p.path)
 	sc, s := t.scope(p.up), p.owner
 	box := sc.Live[s.Index].Box

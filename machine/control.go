@@ -17,6 +17,8 @@ type ControlDoc struct {
 	Answered bool               `json:"a,omitempty"` // the letter of the unhandled failure was closed
 	Final    *Final             `json:"f,omitempty"` // set once finally has begun
 	Late     map[string]int     `json:"l,omitempty"` // late outcomes: the newest attempt by path
+	Finals   int                `json:"n,omitempty"` // times that finally ran before the retries
+	Retries  int                `json:"r,omitempty"` // of the run
 }
 
 // Final is finally, and what comes after it.
@@ -53,7 +55,7 @@ func (t *turn) control() *ControlDoc {
 func (t *turn) tidyControl() {
 	d := t.run.Root.Run
 	if c := d.Control; c != nil && c.Under == "" && c.PausedAt == 0 && len(c.SetAside) == 0 && c.Deadline == 0 && c.Parked == 0 &&
-		len(c.Letters) == 0 && !c.Answered && c.Final == nil && len(c.Late) == 0 {
+		len(c.Letters) == 0 && !c.Answered && c.Final == nil && len(c.Late) == 0 && c.Retries == 0 {
 		d.Control = nil
 	}
 }

@@ -18,7 +18,7 @@ func (t *turn) rootDone(out Data, given bool) {
 			t.rootFailed(&Closing{Reason: ByFailure, Err: expressionError(err)})
 			return
 		}
-		out = t.put("!output", 0, raw)
+		out = t.put("!output", t.run.retries(), raw)
 	}
 	t.finish(Succeeded, nil, out)
 }
@@ -70,6 +70,7 @@ func (t *turn) endRun(status Status, e *Error, deliberate bool, out Data) {
 	if t.run.Status.Ended() {
 		return
 	}
+	t.run.past.ended(t)
 	t.setStatus(status)
 	t.run.FinishedAt = t.run.At
 	root := t.run.Root
@@ -87,6 +88,14 @@ func (t *turn) endRun(status Status, e *Error, deliberate bool, out Data) {
 	}
 	t.emit(EndRun{Status: status, Error: e, Keep: status == Dead})
 	t.todo = nil
+}
+
+// retries counts the retries of the run.
+func (r *Run) retries() int {
+	if c := r.Root.Run.Control; c != nil {
+		return c.Retries
+	}
+	return 0
 }
 
 // unhandled says whether a failure that reaches the root is one that the workflow has no answer to.

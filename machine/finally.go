@@ -12,7 +12,7 @@ func (t *turn) finish(ending Status, why *Closing, out Data) {
 		return
 	}
 	t.control().Final = f
-	t.openScope(finallyPlace(t.def), &Scope{In: t.run.Root.In})
+	t.openScope(t.finallyPlace(), &Scope{In: t.run.Root.In})
 }
 
 func (t *turn) endAs(f *Final) { t.endRun(f.Ending, f.Err, f.NoLetter, f.Output) }

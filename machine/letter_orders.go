@@ -9,6 +9,8 @@ func (t *turn) redriveRequested() bool {
 		return t.redriveCompensation()
 	case LetterUnknown:
 		return t.redriveUnknown()
+	case LetterFailure:
+		return t.open(LetterFailure) > 0 && t.retryRequested()
 	default:
 		return false
 	}

@@ -111,7 +111,7 @@ func (t *turn) passDone(p *place, s *workflow.Step, a *workflow.Loop, out Data) 
 			return
 		}
 	}
-	if a.Every > 0 && !(a.Over != nil && box.Next == box.N) {
+	if a.Every > 0 && !(a.Over != nil && box.Next == box.N) && !t.keptPass(p, s, a, box.Next+1) {
 		live.Timer = timerEvery
 		t.emit(SetTimer{Key: t.path(p, s) + timerEvery, Due: t.run.At.Add(a.Every)})
 		return
@@ -121,6 +121,12 @@ func (t *turn) passDone(p *place, s *workflow.Step, a *workflow.Loop, out Data) 
 			t.nextPass(p, s, a)
 		}
 	})
+}
+
+// keptPass says whether a pass had begun before a retry that keeps it: there is no pause before it.
+func (t *turn) keptPass(p *place, s *workflow.Step, a *workflow.Loop, n int) bool {
+	_, old := t.oldScope(p.indexed(s, t.path(p, s), a.Body, n))
+	return old != nil
 }
 
 // stopPause ends the pause between two passes.

@@ -24,6 +24,7 @@ func (t *turn) beginMap(p *place, s *workflow.Step, a *workflow.Map) {
 	for i, raw := range items {
 		t.put(ap, i, raw)
 	}
+	t.keepItems(p, s, a, ap, box)
 	t.moreItems(p, s, a)
 }
 
@@ -59,15 +60,16 @@ func (t *turn) moreItems(p *place, s *workflow.Step, a *workflow.Map) {
 func (t *turn) openItem(p *place, s *workflow.Step, a *workflow.Map, ap string, box *Box) {
 	i := box.Next
 	q := p.indexed(s, ap, a.Body, i)
-	c := t.chunk(ap, i, box.N)
 	box.Next++
-	box.Open++
-	if !q.isItemTask() {
-		c.States[i%ChunkSize] = StepOpen
-		item := &ItemEnv{Value: valueData(ap, i), Index: i}
-		t.openScope(q, &Scope{In: item.Value, Item: item})
+	c := t.chunk(ap, i, box.N)
+	if c.States[i%ChunkSize] != StepPending { // kept by a retry
 		return
 	}
+	if !q.isItemTask() {
+		t.openItemAs(q, ap, i, box)
+		return
+	}
+	box.Open++
 	c.States[i%ChunkSize] = StepReady
 	t.run.Root.Run.Activations++
 	var live *Live
@@ -76,6 +78,22 @@ func (t *turn) openItem(p *place, s *workflow.Step, a *workflow.Map, ap string, 
 		set(&c.Live, i%ChunkSize, live)
 	}
 	t.startItem(q, live, 0)
+}
+
+// openItemAs opens the scope of item i.
+func (t *turn) openItemAs(q *place, ap string, i int, box *Box) {
+	t.chunk(ap, i, box.N).States[i%ChunkSize] = StepOpen
+	box.Open++
+	item := &ItemEnv{Value: valueData(ap, i), Index: i}
+	t.openScope(q, &Scope{In: item.Value, Item: item})
+}
+
+// reach is the index behind the last item that may have begun.
+func (b *Box) reach() int {
+	if b.Kept {
+		return b.N
+	}
+	return b.Next
 }
 
 // keepResult records what an item with a body of its own gave.
@@ -100,7 +118,7 @@ func (t *turn) openItemAt(q *place) (item, bool) {
 		return item{}, false
 	}
 	live := t.scope(q.up).Live[q.owner.Index]
-	if live == nil || live.Box == nil || live.Box.Catch > 0 || t.path(q.up, q.owner) != q.ownerPath || q.slot >= live.Box.Next {
+	if live == nil || live.Box == nil || live.Box.Catch > 0 || t.path(q.up, q.owner) != q.ownerPath || q.slot >= live.Box.reach() {
 		return item{}, false
 	}
 	return item{

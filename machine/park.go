@@ -231,9 +231,12 @@ func (t *turn) quietBox(p *place, s *workflow.Step) bool {
 		return box.Open > 0 && !slices.ContainsFunc(open, func(q *place) bool { return !t.quiet(q) })
 	}
 	ap := t.path(p, s)
-	for i := range box.Next {
+	for i := range box.reach() {
 		path := chunkPath(ap, i)
 		t.stored(path)
+		if t.run.Chunks[path] == nil {
+			continue
+		}
 		switch t.run.Chunks[path].States[i%ChunkSize] {
 		case StepReady, StepStopping:
 			return false

@@ -81,8 +81,21 @@ const undoSuffix = "~undo" // no key and no try ends so
 
 const finallyPath = "finally" // no step of the root has this key in a definition with finally
 
-func finallyPlace(def *workflow.Definition) *place {
-	return &place{path: finallyPath, body: def.Finally, up: rootPlace(def), final: true}
+func finallyPlace(def *workflow.Definition, n int) *place {
+	path := finallyPath
+	if n > 1 {
+		path += "#" + strconv.Itoa(n)
+	}
+	return &place{path: path, body: def.Finally, up: rootPlace(def), final: true}
+}
+
+// finallyPlace is where finally runs: once for the start, and once for each retry after which the run ends again.
+func (t *turn) finallyPlace() *place {
+	n := 1
+	if c := t.run.Root.Run.Control; c != nil {
+		n += c.Finals
+	}
+	return finallyPlace(t.def, n)
 }
 
 // inFinally says whether a scope is that of finally or inside it.
@@ -158,14 +171,13 @@ func outermost(def *workflow.Definition, path string) (*place, string) {
 	if !ok || def.Finally == nil {
 		return rootPlace(def), path
 	}
-	if def.Finally.Kind == workflow.Single {
-		if rest == "" || strings.IndexByte("/#~[", rest[0]) >= 0 {
-			return finallyPlace(def), rest
-		}
-		return rootPlace(def), path
-	}
-	if rest, ok = strings.CutPrefix(rest, "/"); ok {
-		return finallyPlace(def), rest
+	n, rest, ok := number(rest, '#')
+	switch single := def.Finally.Kind == workflow.Single; {
+	case !ok:
+	case single && (rest == "" || strings.IndexByte("/~[", rest[0]) >= 0):
+		return finallyPlace(def, n), rest
+	case !single && strings.HasPrefix(rest, "/"):
+		return finallyPlace(def, n), rest[1:]
 	}
 	return rootPlace(def), path
 }
@@ -328,8 +340,10 @@ func Locate(def *workflow.Definition, path string) (*workflow.Step, error) {
 
 // scopeAt finds the scope whose document lies at path; nil when the definition has none there.
 func scopeAt(def *workflow.Definition, path string) *place {
-	if path == finallyPath && def.Finally != nil {
-		return finallyPlace(def)
+	if rest, ok := strings.CutPrefix(path, finallyPath); ok && def.Finally != nil {
+		if n, rest, ok := number(rest, '#'); ok && rest == "" {
+			return finallyPlace(def, n)
+		}
 	}
 	at, rest := outermost(def, path)
 	for depth := 0; depth <= maxDepth && rest != ""; depth++ {

@@ -13,12 +13,20 @@ import (
 // journal that are not among the events (nil: none); what the machine itself computed on the way is at hand. The result
 // equals the stored state of the run (invariant 2). The documents of all scopes are in it.
 func Replay(def *workflow.Definition, h Header, events []Event, load func(Ref) (json.RawMessage, bool)) (*Run, error) {
-	run := NewRun(h)
+	run, err := Rebuild(def, h, events, load)
+	run.past = nil
+	return run, err
+}
+
+// Rebuild is Replay for a run that is to be told RetryRequested: what the run did before it ended is at hand too.
+func Rebuild(def *workflow.Definition, h Header, events []Event, load func(Ref) (json.RawMessage, bool)) (*Run, error) {
+	run, remembered := NewRun(h), newPast()
 	made := map[Ref]json.RawMessage{}
 	for i, ev := range events {
 		if ev.Payload != nil {
 			made[Ref{Seq: int64(i + 1)}] = ev.Payload
 		}
+		run.past = remembered
 		next, effects, err := ApplyLoading(def, run, ev, func(r Ref) (json.RawMessage, bool) {
 			if raw, ok := made[r]; ok || load == nil {
 				return raw, ok
@@ -31,13 +39,20 @@ func Replay(def *workflow.Definition, h Header, events []Event, load func(Ref) (
 		if next.Seq != int64(i+1) {
 			return run, fmt.Errorf("replay of entry %d: %w: the event changes nothing", i+1, ErrDamaged)
 		}
+		run = next.Saved()
 		for _, e := range effects {
-			if put, ok := e.(PutValue); ok {
-				made[put.Ref] = put.Data
+			switch e := e.(type) {
+			case PutValue:
+				made[e.Ref] = e.Data
+			case EndRun:
+				if !e.Keep {
+					run = remembered.bury(run)
+				}
+			default:
 			}
 		}
-		run = next.Saved()
 	}
+	run.past = remembered
 	return run, nil
 }
 

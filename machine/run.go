@@ -92,6 +92,7 @@ type Run struct {
 	// Chunks are the loaded documents of results, by path, in the same way.
 	Chunks map[string]*Chunk
 
+	past  *past           // what a replay remembers for a retry; nil in a run as it was loaded
 	dirty map[string]bool // child documents to save (true) or delete (false) since the run was loaded
 }
 

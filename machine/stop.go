@@ -114,17 +114,20 @@ func openScopesOf(p *place, s *workflow.Step, ap, base string, box *Box) []*plac
 func (t *turn) stopItems(p *place, s *workflow.Step, a *workflow.Map, ap string) {
 	box := t.scope(p).Live[s.Index].Box
 	var chunks, scopes []string
-	for i := 0; i < box.Next; i += ChunkSize {
+	for i := 0; i < box.reach(); i += ChunkSize {
 		chunks = append(chunks, chunkPath(ap, i))
 	}
 	t.stored(chunks...)
-	for i := range box.Next {
-		if t.run.Chunks[chunkPath(ap, i)].States[i%ChunkSize] == StepOpen {
+	for i := range box.reach() {
+		if t.run.Chunks[chunkPath(ap, i)] != nil && t.run.Chunks[chunkPath(ap, i)].States[i%ChunkSize] == StepOpen {
 			scopes = append(scopes, p.indexed(s, ap, a.Body, i).path)
 		}
 	}
 	t.stored(scopes...)
-	for i := range box.Next {
+	for i := range box.reach() {
+		if t.run.Chunks[chunkPath(ap, i)] == nil {
+			continue
+		}
 		switch t.run.Chunks[chunkPath(ap, i)].States[i%ChunkSize] {
 		case StepReady:
 			t.chunk(ap, i, box.N).States[i%ChunkSize] = StepStopping
@@ -145,6 +148,9 @@ func (t *turn) stopped(p *place, s *workflow.Step, done bool) {
 		state = StepSucceeded
 	}
 	t.didStop(p, s, done)
+	if done {
+		t.run.past.handedOn(t.base(p, s), t.output())
+	}
 	t.mark(p, s, state)
 	if t.scope(p).Stop != nil {
 		t.checkStill(p)

@@ -99,6 +99,15 @@ func transcript(w **world, d *datadriven.TestData) string {
 			ev.Path = d.CmdArgs[1].Key
 		}
 		(*w).show(&b, ev)
+	case "retry":
+		o := Order{By: "ann"}
+		for _, a := range d.CmdArgs {
+			o.Again = o.Again || a.Key == "again"
+			if a.Key == "from" {
+				o.From = a.Vals[0]
+			}
+		}
+		(*w).show(&b, Event{Kind: RetryRequested, Payload: encode(o)})
 	case "late":
 		ev := Event{Kind: TaskLate, Path: arg, Attempt: 1, Name: d.CmdArgs[1].Key, Payload: json.RawMessage(d.Input)}
 		(*w).show(&b, ev)
@@ -243,7 +252,12 @@ func (w *world) fire(b *strings.Builder) {
 }
 
 func (w *world) show(b *strings.Builder, ev Event) {
+	w.refused = ""
 	effects := w.tell(ev)
+	if w.refused != "" {
+		fmt.Fprintf(b, "refused: %s\n", w.refused)
+		return
+	}
 	if effects == nil && (len(w.journal) == 0 || w.journal[len(w.journal)-1].Kind != ev.Kind || w.journal[len(w.journal)-1].Path != ev.Path) {
 		fmt.Fprintf(b, "%s %s: nothing changes\n", ev.Kind, ev.Path)
 		return

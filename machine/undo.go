@@ -122,7 +122,7 @@ func (t *turn) nextRecord(u unit, d *Undoing) (n int, again, ok bool) {
 	}
 	for d.Top > d.Mark {
 		d.Top--
-		if r := t.record(d.Top); r.Fate == Undoable && t.inside(u, r.Path) {
+		if r := t.record(d.Top); r.Fate == Undoable && t.inside(u, r.where()) {
 			return d.Top, false, true
 		}
 	}
@@ -148,6 +148,12 @@ func (t *turn) inside(u unit, path string) bool {
 	return ok && (prefix == "" || rest == "" || strings.IndexByte(next, rest[0]) >= 0)
 }
 
+// within gives what is behind an activation's path in the path of something inside it.
+func within(path, ap string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, ap)
+	return rest, ok && rest != "" && (rest[0] == '/' || rest[0] == '[')
+}
+
 // applies says whether a record is to be undone, and notes why it is not.
 func (t *turn) applies(u unit, d *Undoing, n int) bool {
 	r := t.record(n)
@@ -156,7 +162,7 @@ func (t *turn) applies(u unit, d *Undoing, n int) bool {
 		r.Fate = PassedOver
 		return false
 	}
-	if covered(u, sp) || u.at.up == nil && u.step == nil && t.safe(n, sp) {
+	if t.covered(u, r) || u.at.up == nil && u.step == nil && t.safe(n, sp) {
 		return false
 	}
 	if c := sp.step.CompensateUnknown; r.How == Unsure && c != nil && !*c {
@@ -176,7 +182,11 @@ func (t *turn) applies(u unit, d *Undoing, n int) bool {
 }
 
 // covered says whether an activation lies in a composite of the unit that is undone by a compensation of its own.
-func covered(u unit, sp spot) bool {
+func (t *turn) covered(u unit, r *Done) bool {
+	sp, err := locate(t.def, r.where())
+	if err != nil {
+		return false
+	}
 	for q := sp.at; q.up != nil && !q.final; q = q.up {
 		if u.step == nil && q.path == u.at.path || u.step != nil && q.owner == u.step && q.up.path == u.at.path {
 			return false
@@ -246,7 +256,7 @@ func (t *turn) undoer(sp spot) (unit, *Undoing) {
 		}
 		return nil
 	}
-	u := unit{at: sp.undone.at, step: sp.undone.step}
+	u := t.nearest(sp, path)
 	for {
 		if d := has(u); d != nil {
 			return u, d
@@ -260,6 +270,21 @@ func (t *turn) undoer(sp spot) (unit, *Undoing) {
 			u = unit{at: u.at.up, step: u.at.owner}
 		}
 	}
+}
+
+// nearest is the innermost unit that the compensation of a path may belong to. A record that a retry kept lies elsewhere: it is
+// found by going through the log.
+func (t *turn) nearest(sp spot, path string) unit {
+	if c := t.run.Root.Run.Control; c != nil && c.Retries > 0 {
+		for n := t.logged() - 1; n >= 0; n-- {
+			if r := t.record(n); r.Path == path && r.Now != "" {
+				if now, err := locate(t.def, r.Now); err == nil {
+					return unit{at: now.at, step: now.step}
+				}
+			}
+		}
+	}
+	return unit{at: sp.undone.at, step: sp.undone.step}
 }
 
 // undoSucceeded: a compensation has done its work.

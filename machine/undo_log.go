@@ -30,7 +30,16 @@ type Done struct {
 	How     How    `json:"h,omitempty"`
 	Fate    Fate   `json:"s,omitempty"`
 	Out     Data   `json:"o,omitzero"` // null if it did not succeed
+	Now     string `json:"n,omitempty"` // after a retry: where Path belongs now, when it was kept by a composite that is done anew
 	Env     Env    `json:"e,omitzero"` // what the step's programs saw, and what the compensation's see beside
+}
+
+// where gives the path by which a record belongs to a unit.
+func (r *Done) where() string {
+	if r.Now != "" {
+		return r.Now
+	}
+	return r.Path
 }
 
 // How says how sure it is that something was done.

@@ -33,6 +33,7 @@ type world struct {
 	journal  []Event
 	letters  map[string]OpenLetter // open ones by kind and path
 	faults   []string
+	refused  string // why the last retry was refused
 
 	applies, docBytes, rows int  // what it cost
 	quick                   bool // leave out the checks that are not linear
@@ -78,6 +79,15 @@ func (w *world) load(path string, all bool) *Run {
 	return r
 }
 
+// rebuilt gives the run as its journal tells it.
+func (w *world) rebuilt() *Run {
+	r, err := Rebuild(w.def, w.header, w.journal, nil)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
 func (w *world) payload(r Ref) (json.RawMessage, bool) {
 	raw, ok := w.payloads[r]
 	return raw, ok
@@ -92,7 +102,15 @@ func (w *world) tell(ev Event) []Effect {
 	}
 	before := w.load(base, false)
 	beforeBytes := fingerprint(before)
+	if ev.Kind == RetryRequested || ev.Kind == RedriveRequested && ev.Name == string(LetterFailure) {
+		before = w.rebuilt()
+	}
 	after, effects, err := w.apply(before, ev)
+	var no *Refusal
+	if errors.As(err, &no) {
+		w.refused = no.Error()
+		return nil
+	}
 	if err != nil {
 		w.fault("%s %s: %v", ev.Kind, ev.Path, err)
 		return nil
@@ -100,7 +118,11 @@ func (w *world) tell(ev Event) []Effect {
 	if !bytes.Equal(beforeBytes, fingerprint(before)) {
 		w.fault("%s %s changed its argument", ev.Kind, ev.Path)
 	}
-	again, effects2, err := w.apply(w.load(base, false), ev)
+	other := w.load(base, false)
+	if before.past != nil {
+		other = w.rebuilt()
+	}
+	again, effects2, err := w.apply(other, ev)
 	if err != nil || !bytes.Equal(fingerprint(after), fingerprint(again)) || string(encode(effects)) != string(encode(effects2)) {
 		w.fault("%s %s gives two answers", ev.Kind, ev.Path)
 	}
