@@ -292,7 +292,7 @@ func (s *Scope) clone() *Scope {
 		r.Undo, r.Control = s.Run.Undo.clone(), s.Run.Control.clone()
 		c.Run = &r
 	}
-	c.Undo, c.Page = s.Undo.clone(), slices.Clone(s.Page)
+	c.Undo, c.Page = s.Undo.clone(), cloneLog(s.Page)
 	return &c
 }
 

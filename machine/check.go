@@ -19,7 +19,7 @@ func Check(def *workflow.Definition, run *Run) []string {
 		c.ended()
 		return c.found
 	}
-	if run.StartedAt == 0 {
+	if run.StartedAt == 0 && run.Root.Stop == nil {
 		return nil
 	}
 	c.scope(rootPlace(def), run.Root)
@@ -208,7 +208,7 @@ func LiveTasks(def *workflow.Definition, run *Run) []string {
 
 // walkScopes visits the open scopes of a run and the items of maps without documents.
 func walkScopes(def *workflow.Definition, run *Run, scope func(*place, *Scope), item func(*place, State)) {
-	if run.Status.Ended() || run.StartedAt == 0 {
+	if run.Status.Ended() || run.StartedAt == 0 && run.Root.Stop == nil { // it may be cancelled before it begins
 		return
 	}
 	scope(rootPlace(def), run.Root)

@@ -83,6 +83,7 @@ func (t *turn) redriveCompensation() bool {
 		return false
 	}
 	t.closeLetter(LetterCompensation, t.ev.Path, LetterRedriven)
+	t.newInput(t.record(n).Live)
 	t.redo(n)
 	return true
 }

@@ -166,7 +166,7 @@ func (t *turn) applies(u unit, d *Undoing, n int) bool {
 		return false
 	}
 	if c := sp.step.CompensateUnknown; r.How == Unsure && c != nil && !*c {
-		r.Fate = SetAside
+		r.Fate, r.Err = SetAside, d.Err
 		t.undoDoc().Unknown++
 		return false
 	}
@@ -188,8 +188,8 @@ func (t *turn) covered(u unit, r *Done) bool {
 		return false
 	}
 	for q := sp.at; q.up != nil && !q.final; q = q.up {
-		if u.step == nil && q.path == u.at.path || u.step != nil && q.owner == u.step && q.up.path == u.at.path {
-			return false
+		if q.path == u.at.path || u.step != nil && q.owner == u.step && q.up.path == u.at.path {
+			return false // what lies further out is not asked
 		}
 		if q.owner.Compensate != nil && !q.catch {
 			return true
@@ -201,6 +201,9 @@ func (t *turn) covered(u unit, r *Done) bool {
 // beginUndo starts the compensation of a record.
 func (t *turn) beginUndo(u unit, d *Undoing, n int) {
 	d.Task = &UndoTask{Record: n}
+	if r := t.record(n); r.Live != nil { // it was tried before
+		d.Task.Live, r.Live = *r.Live, nil
+	}
 	if u.at.up == nil && u.step == nil {
 		t.setStatus(Compensating)
 	}
@@ -231,6 +234,9 @@ func (t *turn) startUndo(d *Undoing, due Time) {
 	env := r.Env
 	env.Undone = &UndoneEnv{Path: r.Path, Attempt: r.Attempt, Output: r.Out, Done: r.How == ForSure, Redriven: env.Redriven, Error: env.Error}
 	env.Error, env.Redriven = d.Err, live.Redriven
+	if !r.Err.IsZero() {
+		env.Error = r.Err
+	}
 	t.emitTask(r.Path+undoSuffix, sp.step, env, live.Attempt, due)
 }
 
@@ -323,7 +329,12 @@ func (t *turn) undoGaveUp(u unit, d *Undoing, e *Error) {
 		t.showUndo(r.Path, StepFailed)
 	}
 	if t.def.OnCompensationFailure == workflow.ContinueUndoing {
-		r.Fate, d.Task = GaveUp, nil
+		live := d.Task.Live
+		live.Counts, live.Since = nil, 0
+		if r.Err.IsZero() {
+			r.Err = d.Err
+		}
+		r.Fate, r.Live, d.Task = GaveUp, &live, nil
 		t.later(func() { t.undoNext(u) })
 	} else {
 		d.Task.Stuck = true

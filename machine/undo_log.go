@@ -29,9 +29,11 @@ type Done struct {
 	Attempt int    `json:"a,omitempty"` // number of its last attempt
 	How     How    `json:"h,omitempty"`
 	Fate    Fate   `json:"s,omitempty"`
-	Out     Data   `json:"o,omitzero"` // null if it did not succeed
+	Out     Data   `json:"o,omitzero"`  // null if it did not succeed
 	Now     string `json:"n,omitempty"` // after a retry: where Path belongs now, when it was kept by a composite that is done anew
-	Env     Env    `json:"e,omitzero"` // what the step's programs saw, and what the compensation's see beside
+	Live    *Live  `json:"l,omitempty"` // its compensation gave up: what goes on when it is redriven
+	Err     Data   `json:"x,omitzero"`  // what its compensation sees as `error`, when that is not the error of the unit in hand
+	Env     Env    `json:"e,omitzero"`  // what the step's programs saw, and what the compensation's see beside
 }
 
 // where gives the path by which a record belongs to a unit.
@@ -78,8 +80,19 @@ func (d *UndoDoc) clone() *UndoDoc {
 		return nil
 	}
 	c := *d
-	c.Log, c.Extra = slices.Clone(d.Log), slices.Clone(d.Extra)
+	c.Log, c.Extra = cloneLog(d.Log), slices.Clone(d.Extra)
 	return &c
+}
+
+func cloneLog(log []Done) []Done {
+	out := slices.Clone(log)
+	for i := range out {
+		if out[i].Live != nil {
+			live := *out[i].Live
+			out[i].Live = &live
+		}
+	}
+	return out
 }
 
 // length is the number of records, pages included.
