@@ -90,3 +90,23 @@ func (c *Client) findEnding(ctx context.Context, tenant, ref string) (string, er
 	}
 	return "", e
 }
+
+// Run gives a run as it stands in a list. A run of another tenant is ErrNotFound.
+func (c *Client) Run(ctx context.Context, tenant, id string) (RunSummary, error) {
+	state, err := c.st.State(ctx, tenant, id, nil, nil)
+	if err == nil && state.Run == nil {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return RunSummary{}, fmt.Errorf("run %s: %w", id, err)
+	}
+	r := state.Run
+	s := RunSummary{
+		ID: r.ID, Workflow: r.Workflow, Version: r.Version, Key: r.Key, Status: r.Status, Labels: orNoLabels(r.Options.Labels),
+		CreatedAt: moment(r.CreatedAt), StartedAt: moment(r.StartedAt), FinishedAt: moment(r.FinishedAt),
+	}
+	if r.Status.Ended() && r.Root.Run != nil {
+		s.Error = r.Root.Run.Error
+	}
+	return s, nil
+}

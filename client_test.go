@@ -482,7 +482,7 @@ func TestViewsAsJSONHaveEveryField(t *testing.T) {
 	}
 	want := `{"id":"x","workflow":"","version":0,"key":null,"status":"","reason":null,"input":null,"output":null,` +
 		`"error":{"code":"c","message":"","path":null,"attempt":null,"hint":null},` +
-		`"steps":[{"path":"a","status":"","attempts":0,"reason":null,"error":null,"started_at":null,"finished_at":null,"items":null}],` +
+		`"steps":[{"path":"a","status":"","attempts":0,"reason":null,"error":null,"started_at":null,"finished_at":null,"items":null,"undo":null}],` +
 		`"steps_omitted":0,"not_undone":[],"waiting":[{"path":"a","for":"","since":null,"until":null,"needs":null}],` +
 		`"dead_letters":[],"parent":null,"labels":{},"created_at":"0001-01-01T00:00:00Z","started_at":null,"finished_at":null}`
 	if diff := cmp.Diff(want, string(raw)); diff != "" {

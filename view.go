@@ -19,10 +19,11 @@ type View struct {
 	Reason string
 	Input  json.RawMessage
 	// Output is nil until the run has succeeded, and when it is larger than what can be shown in one piece.
-	Output     json.RawMessage
-	Error      *ErrorView
-	Steps      []StepView
-	StepsLeft  int // how many steps were left out of Steps
+	Output    json.RawMessage
+	Error     *ErrorView
+	Steps     []StepView
+	StepsLeft int // how many steps were left out of Steps
+	// NotUndone are the paths of steps that succeeded and declare no compensation, of a run that ended otherwise.
 	NotUndone  []string
 	Waiting    []WaitView
 	Letters    []LetterView
@@ -60,12 +61,27 @@ type StepView struct {
 	StartedAt  *time.Time
 	FinishedAt *time.Time
 	Items      *ItemsView // of a map, once it has opened
+	Undo       *UndoView  // of a step whose compensation has begun
 	// Due is when a delayed attempt or a wait comes due; it is not part of the JSON (see View.Waiting).
 	Due *time.Time
 	// AttemptAt is when the attempt under way began; it is not part of the JSON.
 	AttemptAt *time.Time
 	// Depth is how many steps this one lies inside of; it is not part of the JSON.
 	Depth int
+}
+
+// UndoView is how the compensation of a step stands.
+type UndoView struct {
+	Path       string     // of its task
+	Status     string     // "ready", "waiting", "running", "retrying", "succeeded", "failed"
+	Attempts   int        // the number of the last attempt that began
+	Error      *ErrorView // of the last attempt
+	StartedAt  *time.Time
+	FinishedAt *time.Time
+	// Due is when the next attempt comes due; it is not part of the JSON.
+	Due *time.Time
+	// AttemptAt is when the attempt under way began; it is not part of the JSON.
+	AttemptAt *time.Time
 }
 
 // ItemsView counts the items of a map. Done are those that have ended, Failed those of them that failed.
@@ -78,7 +94,7 @@ type ItemsView struct {
 // WaitView is something that a run waits for.
 type WaitView struct {
 	Path  string
-	For   string // "time", "retry", "worker"
+	For   string // "time", "retry", "worker", "pause", "person"
 	Since *time.Time
 	Until *time.Time // nil: nobody knows
 	Needs string     // what would make it go on
@@ -86,13 +102,14 @@ type WaitView struct {
 	Handler string
 }
 
-// LetterView is a dead letter of a run.
+// LetterView is an open dead letter of a run.
 type LetterView struct {
 	ID        int64              `json:"id"`
 	Kind      machine.LetterKind `json:"kind"`
 	Path      string             `json:"path"`
 	Error     *machine.Error     `json:"error"`
 	CreatedAt *time.Time         `json:"created_at"`
+	Help      string             `json:"help"` // the command that helps
 }
 
 type viewJSON struct {
@@ -153,7 +170,20 @@ func (s StepView) MarshalJSON() ([]byte, error) {
 		StartedAt  *time.Time `json:"started_at"`
 		FinishedAt *time.Time `json:"finished_at"`
 		Items      *ItemsView `json:"items"`
-	}{s.Path, s.Status, s.Attempts, orNull(s.Reason), s.Error, s.StartedAt, s.FinishedAt, s.Items})
+		Undo       *UndoView  `json:"undo"`
+	}{s.Path, s.Status, s.Attempts, orNull(s.Reason), s.Error, s.StartedAt, s.FinishedAt, s.Items, s.Undo})
+}
+
+// MarshalJSON gives the compensation's part of the document.
+func (u *UndoView) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Path       string     `json:"path"`
+		Status     string     `json:"status"`
+		Attempts   int        `json:"attempts"`
+		Error      *ErrorView `json:"error"`
+		StartedAt  *time.Time `json:"started_at"`
+		FinishedAt *time.Time `json:"finished_at"`
+	}{u.Path, u.Status, u.Attempts, u.Error, u.StartedAt, u.FinishedAt})
 }
 
 // MarshalJSON gives the wait's part of the document.

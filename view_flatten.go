@@ -55,7 +55,7 @@ func interest(n *node) int {
 	switch n.Status {
 	case "failed":
 		return 0
-	case "running", "retrying":
+	case "running", "retrying", "compensating", "parked":
 		return 1
 	case "waiting", "ready":
 		return 2

@@ -13,11 +13,21 @@ type history struct {
 	seq   int64 // entries folded
 	input json.RawMessage
 	steps map[string]*activity
+	undos map[string]*activity // compensations, by the activation that they undo
+	order ordered
 	spans map[string]span // of everything that attempts lie inside of
 }
 
 // span is from when the first attempt began to when the last one ended.
 type span struct{ first, last machine.Time }
+
+// ordered is the last order of a person that still tells why a run stands where it stands.
+type ordered struct {
+	kind       machine.EventKind
+	by, reason string
+	at         machine.Time
+	pause      *ordered // the pause that covers the run; nil: none
+}
 
 // activity is what the journal says of one activation.
 type activity struct {
@@ -30,13 +40,13 @@ type activity struct {
 }
 
 func newHistory() *history {
-	return &history{steps: map[string]*activity{}, spans: map[string]span{}}
+	return &history{steps: map[string]*activity{}, undos: map[string]*activity{}, spans: map[string]span{}}
 }
 
 // add folds one entry; entries come in order.
 func (h *history) add(e store.Entry) {
 	h.seq = e.Seq
-	switch e.Kind {
+	switch e.Kind { //nolint:exhaustive // what other events led to stands in the documents
 	case machine.RunStarted:
 		h.input = e.Payload
 	case machine.TaskSucceeded:
@@ -53,15 +63,47 @@ func (h *history) add(e store.Entry) {
 		h.attempt(e).status = "cancelled"
 	case machine.TaskReleased:
 		h.attempt(e).finished = 0
-	case machine.TimerFired, machine.EventReceived:
+	case machine.CancelRequested, machine.AbortRequested, machine.PauseRequested, machine.ResumeRequested, machine.RetryRequested:
+		h.ordered(e)
 	}
 }
 
+// ordered notes who asked for what.
+func (h *history) ordered(e store.Entry) {
+	var o machine.Order
+	_ = json.Unmarshal(e.Payload, &o) // one that cannot be read says nothing
+	now := ordered{kind: e.Kind, by: o.By, reason: o.Reason, at: e.At}
+	switch e.Kind {
+	case machine.PauseRequested:
+		h.order.pause = &now
+	case machine.ResumeRequested:
+		h.order.pause = nil
+	default:
+		h.order = now
+	}
+}
+
+// activity finds what is known of the activation or the compensation at a path.
+func (h *history) activity(path string) *activity {
+	if of, ok := strings.CutSuffix(path, undoSuffix); ok {
+		return h.undos[of]
+	}
+	return h.steps[path]
+}
+
+// undoSuffix ends the path of a compensation.
+const undoSuffix = "~undo"
+
 func (h *history) attempt(e store.Entry) *activity {
-	a := h.steps[e.Path]
+	a := h.activity(e.Path)
 	if a == nil {
 		a = &activity{}
+	}
+	if of, ok := strings.CutSuffix(e.Path, undoSuffix); ok {
+		h.undos[of] = a
+	} else {
 		h.steps[e.Path] = a
+		delete(h.undos, e.Path) // it is done again
 	}
 	a.attempts = max(a.attempts, e.Attempt)
 	began := FactsOf(e.Facts).StartedAt

@@ -59,8 +59,8 @@ func (f *Follower) View(ctx context.Context, o ShowOptions) (*View, error) {
 	v := &View{
 		ID: run.ID, Workflow: run.Workflow, Version: run.Version, Key: run.Key, Status: run.Status, Home: run.Home,
 		Title: f.def.Title, Seq: run.Seq, CreatedAt: run.CreatedAt.Std(), StartedAt: moment(run.StartedAt),
-		FinishedAt: moment(run.FinishedAt), Letters: live.letters, Reason: runReason(run),
-		Waiting: waits(t, run, live.timers), Labels: run.Options.Labels,
+		FinishedAt: moment(run.FinishedAt), Letters: live.letters, Reason: runReason(run, f.hist),
+		Waiting: waits(t, &live), Labels: run.Options.Labels,
 	}
 	if run.Root.Run != nil && run.Root.Run.Error != nil {
 		v.Error = f.runError(run.Root.Run.Error)
@@ -69,7 +69,7 @@ func (f *Follower) View(ctx context.Context, o ShowOptions) (*View, error) {
 	if o.Live {
 		return v, nil
 	}
-	v.Input = f.hist.input
+	v.Input, v.NotUndone = f.hist.input, notUndone(roots, run)
 	if run.Status == machine.Succeeded {
 		if v.Output, err = f.output(ctx, run); err != nil {
 			return nil, fmt.Errorf("output of run %s: %w", f.id, err)
@@ -81,7 +81,7 @@ func (f *Follower) View(ctx context.Context, o ShowOptions) (*View, error) {
 // runError adds the attempt to a run's error, from the journal.
 func (f *Follower) runError(e *machine.Error) *ErrorView {
 	v := errorView(e, "", 0)
-	if a := f.hist.steps[v.Path]; a != nil {
+	if a := f.hist.activity(v.Path); a != nil {
 		v.Attempt = a.errAt
 	}
 	return v
@@ -92,6 +92,7 @@ type live struct {
 	tasks   map[string]store.Live
 	timers  []store.Timer
 	letters []LetterView
+	pauses  []store.Pause // of the tenant's supplies, when one of them covers a task
 }
 
 // read loads until nothing has changed meanwhile, a few times at most; then what is under way may be newer than the rest.
@@ -167,19 +168,27 @@ func (f *Follower) readLive(ctx context.Context) (live, error) {
 			return l, err
 		}
 		l.tasks = make(map[string]store.Live, len(tasks))
+		covered := false
 		for _, task := range tasks {
 			l.tasks[task.Path] = task
+			covered = covered || task.Lane.Paused
 		}
 		if l.timers, err = f.c.st.Timers(ctx, f.tenant, f.id); err != nil {
 			return l, err
 		}
+		if covered {
+			if l.pauses, err = f.c.st.Pauses(ctx, f.tenant); err != nil {
+				return l, err
+			}
+		}
 	}
-	letters, err := f.c.st.Letters(ctx, store.LetterFilter{Tenant: f.tenant, RunID: f.id, Limit: defaultSteps})
+	letters, _, err := f.c.DeadLetters(ctx, store.LetterFilter{Tenant: f.tenant, RunID: f.id, State: machine.LetterOpen, Limit: defaultSteps})
 	if err != nil {
 		return l, err
 	}
-	for _, r := range letters {
-		l.letters = append(l.letters, LetterView{ID: r.ID, Kind: r.Kind, Path: r.Path, Error: r.Error, CreatedAt: moment(r.CreatedAt)})
+	for i := range letters {
+		r := &letters[i]
+		l.letters = append(l.letters, LetterView{ID: r.ID, Kind: r.Kind, Path: r.Path, Error: r.Error, CreatedAt: r.CreatedAt, Help: r.Help()})
 	}
 	return l, nil
 }
@@ -227,14 +236,6 @@ func (f *Follower) load(ctx context.Context, run *machine.Run, need *machine.Nee
 		into[ref] = raw
 	}
 	return nil
-}
-
-// runReason says more about a run than its status does.
-func runReason(run *machine.Run) string {
-	if stop := run.Root.Stop; stop != nil && !run.Status.Ended() {
-		return string(stop.Reason)
-	}
-	return ""
 }
 
 // definitions reads registered definitions once each.

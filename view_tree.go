@@ -34,8 +34,14 @@ type node struct {
 func (t *tree) roots(ended bool) []*node {
 	t.index = map[string]*node{}
 	t.scope(nil, t.def.Body, t.run.Root)
-	if ended {
-		t.remembered()
+	if t.def.Finally != nil {
+		t.inside(nil, t.def.Finally, "finally")
+	}
+	switch {
+	case ended:
+		t.remembered("")
+	case t.def.Finally != nil:
+		t.remembered("finally")
 	}
 	for _, n := range t.index {
 		t.dress(n)
@@ -153,11 +159,12 @@ func (t *tree) inside(n *node, body *workflow.Body, path string) {
 	}
 }
 
-// remembered adds the activations that only the journal knows, below the nearest activation around them.
-func (t *tree) remembered() {
+// remembered adds the activations that only the journal knows, below the nearest activation around them: those inside of scope,
+// all of them when it is empty.
+func (t *tree) remembered(scope string) {
 	paths := make([]string, 0, len(t.hist.steps))
 	for path := range t.hist.steps {
-		if t.index[path] == nil {
+		if t.index[path] == nil && (scope == "" || path == scope || strings.HasPrefix(path, scope+"/")) {
 			paths = append(paths, path)
 		}
 	}
@@ -173,6 +180,9 @@ func (t *tree) remembered() {
 			n.Status = "caught"
 		}
 	}
+	slices.SortStableFunc(t.nodes, func(a, b *node) int {
+		return cmp.Or(cmp.Compare(a.step.ID, b.step.ID), comparePaths(a.Path, b.Path))
+	})
 	for _, n := range t.index {
 		slices.SortStableFunc(n.children, func(a, b *node) int {
 			return cmp.Or(compareIndexes(a.Path, b.Path), cmp.Compare(a.step.ID, b.step.ID), comparePaths(a.Path, b.Path))
@@ -253,6 +263,7 @@ func (t *tree) dress(n *node) {
 	if task, ok := t.tasks[n.Path]; ok {
 		t.dressLive(n, task)
 	}
+	t.dressUndo(n)
 	if _, ok := n.step.Action.(*workflow.Map); ok && n.Items == nil {
 		n.Items = t.results(n.Path)
 	}
@@ -296,7 +307,7 @@ func (t *tree) dressLive(n *node, task store.Live) {
 		if task.Attempt > 0 {
 			n.Status = "retrying"
 		}
-	case store.Ready:
+	case store.Ready, store.OnHold:
 		n.Status = "ready"
 	}
 }

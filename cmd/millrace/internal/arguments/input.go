@@ -52,7 +52,7 @@ func (f Input) Build(def *workflow.Definition, stdin io.Reader) (json.RawMessage
 	raw := json.RawMessage("{}")
 	if f.whole != "" {
 		var err error
-		if raw, err = f.readWhole(stdin); err != nil {
+		if raw, err = ReadJSON(f.whole, stdin); err != nil {
 			return nil, err
 		}
 	}
@@ -78,17 +78,18 @@ func (f Input) Build(def *workflow.Definition, stdin io.Reader) (json.RawMessage
 	return encodeObject(object), nil
 }
 
-func (f Input) readWhole(stdin io.Reader) (json.RawMessage, error) {
-	data, from := []byte(f.whole), "--input"
+// ReadJSON reads the value of --input: one JSON value, @FILE, or - for standard input.
+func ReadJSON(text string, stdin io.Reader) (json.RawMessage, error) {
+	data, from := []byte(text), "--input"
 	switch {
-	case f.whole == "-":
+	case text == "-":
 		from = "standard input"
 		var err error
 		if data, err = io.ReadAll(io.LimitReader(stdin, maxInput+1)); err != nil {
 			return nil, fmt.Errorf("read the input from standard input: %w", err)
 		}
-	case strings.HasPrefix(f.whole, "@"):
-		from = f.whole[1:]
+	case strings.HasPrefix(text, "@"):
+		from = text[1:]
 		file, err := os.Open(from)
 		if err != nil {
 			return nil, err

@@ -96,6 +96,8 @@ database; a run that was interrupted, even by kill -9, goes on where it was.`,
   millrace show @last                     how it stands or how it ended
   millrace logs                           what its steps said
   millrace journal 5f3a                   all that happened to the run whose id ends in 5f3a
+  millrace cancel 5f3a                    stop it, and undo what it did
+  millrace dead                           failures that wait for a person
   millrace worker                         execute what others start with: millrace start FILE`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -118,6 +120,7 @@ database; a run that was interrupted, even by kill -9, goes on where it was.`,
 	root.AddCommand(
 		a.initCommand(), a.runCommand(), a.resumeCommand(), a.startCommand(), a.workerCommand(), a.watchCommand(),
 		a.runsCommand(), a.showCommand(), a.logsCommand(), a.journalCommand(), a.queuesCommand(),
+		a.cancelCommand(), a.abortCommand(), a.pauseCommand(), a.retryCommand(), a.deadCommand(), a.doctorCommand(),
 		a.validateCommand(), a.graphCommand(), a.registerCommand(), a.workflowsCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	a.complete(root)

@@ -26,11 +26,11 @@ func (a *app) complete(root *cobra.Command) {
 			c.Long = `Each shell has its own: "millrace completion SHELL --help" tells how it is loaded for good.`
 			c.Example = `  source <(millrace completion bash)
   millrace completion fish > ~/.config/fish/completions/millrace.fish`
-		case "resume", "watch", "show", "logs", "journal":
+		case "resume", "watch", "show", "logs", "journal", "cancel", "abort", "pause", "retry", "doctor":
 			c.ValidArgsFunction = a.offerRuns
 		case "start":
 			c.ValidArgsFunction = a.offerWorkflows
-		case "runs", "queues", "workflows", "schema", "version":
+		case "runs", "dead", "queues", "workflows", "schema", "version":
 			c.ValidArgsFunction = cobra.NoFileCompletions
 		}
 	}

@@ -29,6 +29,7 @@ type driveFlags struct {
 	grace    arguments.Duration
 	secrets  arguments.Secrets
 	all      bool
+	lift     *millrace.Order // a pause is lifted before; nil: it is not
 }
 
 // drive executes one run here until it has ended, shows how it goes, and ends it politely when it is told to.
@@ -179,7 +180,7 @@ func (d *drive) look(ctx context.Context) (done bool, status int, err error) {
 	switch {
 	case v.Status.Ended():
 		return true, statusDone, nil
-	case v.Status == "parked" && !d.flags.wait:
+	case !d.flags.wait && stuck(v):
 		return true, statusWaiting, nil
 	}
 	return false, 0, nil

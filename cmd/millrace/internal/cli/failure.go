@@ -110,6 +110,13 @@ func explain(err error) *failure {
 		f.status, f.code, f.message, f.hint = statusRefused, "conflict", c.Error(), conflictHint(c)
 		return f
 	}
+	if d, ok := declined(err); ok {
+		return d
+	}
+	if l, ok := errors.AsType[*millrace.LetterError](err); ok {
+		f.status, f.code, f.hint = statusRefused, "closed", fmt.Sprintf("`millrace dead show %d` tells more", l.ID)
+		return f
+	}
 	switch {
 	case errors.Is(err, store.ErrUnusable), errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		f.status, f.code, f.hint = statusStore, "store", "try again; if it stays so, look at the database's disk and its other users"

@@ -123,7 +123,7 @@ func (a *app) workflows(ctx context.Context) error {
 	for _, w := range list {
 		at := ""
 		if w.CreatedAt != nil {
-			at = ago(now.Sub(*w.CreatedAt))
+			at = screen.Ago(now.Sub(*w.CreatedAt))
 		}
 		t.Rows = append(t.Rows, []string{w.Name, itoa(w.Version), itoa(w.Steps), at, w.Title})
 	}

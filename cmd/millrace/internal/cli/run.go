@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -90,41 +91,6 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	return a.driveRun(ctx, st, db, started.RunID, f.driveFlags)
 }
 
-func (a *app) resumeCommand() *cobra.Command {
-	var f driveFlags
-	c := &cobra.Command{
-		Use:   "resume [RUN]",
-		Short: "Go on with a run that was interrupted, here",
-		Long: `Drives an unfinished run on to its end in this process: what had ended is not repeated. A run that has ended
-is not touched; how it ended is told.
-
-` + aboutRun,
-		Example: `  millrace resume
-  millrace resume 5f3a
-  millrace resume order/2024-117 --timeout 10m`,
-		Args: atMost(1, "usage: millrace resume [RUN]"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.resume(c.Context(), strings.Join(args, ""), f)
-		},
-	}
-	f.add(c)
-	return c
-}
-
-func (a *app) resume(ctx context.Context, ref string, f driveFlags) error {
-	st, db, err := a.open(ctx)
-	if err != nil {
-		return err
-	}
-	find, cancel := limited(ctx)
-	defer cancel()
-	id, err := millrace.NewClient(st).Find(find, a.tenant, ref)
-	if err != nil {
-		return errors.Join(err, st.Close())
-	}
-	return a.driveRun(ctx, st, db, id, f)
-}
-
 // driveRun drives a run unless it has ended already, tells how it stands then, and closes the store.
 func (a *app) driveRun(ctx context.Context, st store.Store, db database, id string, f driveFlags) error {
 	v, status, err := a.driveOpen(ctx, st, db, id, f)
@@ -154,6 +120,10 @@ func (a *app) driveOpen(ctx context.Context, st store.Store, db database, id str
 		return v, statusDone, nil
 	case v.Status.Ended():
 		return v, statusEnded, nil
+	case v.Status == machine.Paused && f.lift != nil:
+		if _, err := client.Resume(look, a.tenant, id, *f.lift); err != nil {
+			return nil, statusStore, err
+		}
 	}
 	folder, err := folderHere(v.Home)
 	if err != nil {
@@ -178,6 +148,24 @@ func (a *app) safe(err error, id string, status int) error {
 	return f
 }
 
+// stuck says whether only a person can help with a run now, and nothing of it runs.
+func stuck(v *millrace.View) bool {
+	for _, s := range v.Steps {
+		if s.AttemptAt != nil || s.Undo != nil && s.Undo.AttemptAt != nil {
+			return false
+		}
+	}
+	if v.Status == machine.Paused || v.Status == machine.Parked {
+		return true
+	}
+	for _, w := range v.Waiting {
+		if w.For != millrace.ForPause && w.For != millrace.ForPerson {
+			return false
+		}
+	}
+	return len(v.Waiting) > 0
+}
+
 // conclude tells what came out: the output on standard output, everything else beside it.
 func (a *app) conclude(v *millrace.View, status int) error {
 	if a.json {
@@ -190,7 +178,7 @@ func (a *app) conclude(v *millrace.View, status int) error {
 	case statusTimeout:
 		a.say("the time is over; run %s is safe, go on with: %s", screen.Ending(v.ID), resume)
 	case statusWaiting:
-		a.say("run %s waits for a person: millrace show %[1]s", screen.Ending(v.ID))
+		a.sayWaiting(v)
 	case statusEnded:
 		a.sayFailure(v)
 	case statusDone:
@@ -202,6 +190,7 @@ func (a *app) conclude(v *millrace.View, status int) error {
 func (a *app) sayFailure(v *millrace.View) {
 	if v.Error == nil {
 		a.say("run %s %s", screen.Ending(v.ID), v.Status)
+		a.sayNext(v)
 		return
 	}
 	where := ""
@@ -222,7 +211,51 @@ func (a *app) sayFailure(v *millrace.View) {
 			a.say("        %s", line)
 		}
 	}
+	a.sayLetters(v)
 	a.say("  more: millrace show %[1]s, millrace logs %[1]s%s", screen.Ending(v.ID), quotedPath(v.Error.Path))
+	a.sayNext(v)
+}
+
+// sayLetters tells what else a person should know of than the failure itself.
+func (a *app) sayLetters(v *millrace.View) {
+	for _, l := range v.Letters {
+		if l.Kind == machine.LetterFailure {
+			continue
+		}
+		text := fmt.Sprintf("dead letter %d", l.ID)
+		if l.Path != "" {
+			text += " at " + l.Path
+		}
+		if l.Error != nil {
+			text += ": " + l.Error.Error()
+		}
+		a.say("  %s", screen.Cut(screen.Clean(text), columns(a.err)-2))
+	}
+}
+
+// sayNext tells the commands that help.
+func (a *app) sayNext(v *millrace.View) {
+	if next := screen.Next(v); len(next) > 0 {
+		a.say("  next: %s", strings.Join(next, ", "))
+	}
+}
+
+// sayWaiting tells what a run waits for that only a person can bring about.
+func (a *app) sayWaiting(v *millrace.View) {
+	switch {
+	case v.Status == machine.Paused:
+		a.say("run %s is paused %s", screen.Ending(v.ID), screen.Clean(v.Reason))
+		a.sayNext(v)
+	case len(v.Letters) > 0:
+		a.say("run %s waits for a person", screen.Ending(v.ID))
+		a.sayLetters(v)
+		a.sayNext(v)
+	default:
+		a.say("run %s waits for what is paused", screen.Ending(v.ID))
+		for _, w := range v.Waiting {
+			a.say("  %s: %s", screen.Clean(w.Path), w.Needs)
+		}
+	}
 }
 
 // quotedPath gives a path as a further word of a command line.

@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,8 +10,6 @@ import (
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
-	"github.com/millrace-go/millrace/cmd/millrace/internal/suggest"
-	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
 
@@ -28,15 +24,9 @@ func withClient[T any](ctx context.Context, a *app, use func(*millrace.Client) (
 	return out, errors.Join(err, st.Close())
 }
 
-type runsFlags struct {
-	workflow, key, since, until, before, failedAt, code string
-	labels                                              arguments.Labels
-	status                                              []string
-	limit                                               int
-}
-
 func (a *app) runsCommand() *cobra.Command {
-	var f runsFlags
+	var f arguments.Filter
+	var before string
 	c := &cobra.Command{
 		Use:   "runs",
 		Short: "List runs, newest first",
@@ -45,30 +35,24 @@ func (a *app) runsCommand() *cobra.Command {
   millrace runs --label env=prod --since 2d --json
   millrace runs --code declined --failed-at charge`,
 		Args: atMost(0, "usage: millrace runs [--workflow W] [--status S,..] [--key K] [--label L=V] [--since T] [--until T] [--limit N]"),
-		RunE: func(c *cobra.Command, _ []string) error { return a.runs(c.Context(), f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			filter, err := f.Build(a.tenant, time.Now())
+			filter.Before = before
+			if err != nil {
+				return err
+			}
+			return a.runs(c.Context(), filter)
+		},
 	}
-	c.Flags().StringVar(&f.workflow, "workflow", "", "only runs of this `WORKFLOW`")
-	c.Flags().StringVar(&f.key, "key", "", "only runs with this `KEY`")
-	c.Flags().StringSliceVar(&f.status, "status", nil, "only runs of these statuses, `STATUS,..`, such as running or failed,succeeded")
-	f.labels.Add(c, "only runs with this label, `NAME=VALUE`; several times: with all of them")
-	c.Flags().StringVar(&f.failedAt, "failed-at", "", "only runs that failed at this `STEP`")
-	c.Flags().StringVar(&f.code, "code", "", "only runs that failed with this error `CODE`")
-	c.Flags().StringVar(&f.since, "since", "", "created at or after a `TIME` (RFC 3339) or so long ago (90m, 7d)")
-	c.Flags().StringVar(&f.until, "until", "", "created before a `TIME`, or so long ago")
-	c.Flags().IntVar(&f.limit, "limit", 20, "at most `N`")
-	c.Flags().StringVar(&f.before, "before", "", "the next page: the `NEXT` that the page before gave")
+	f.Add(c, shownRuns)
+	c.Flags().StringVar(&before, "before", "", "the next page: the `NEXT` that the page before gave")
 	return c
 }
 
-var statuses = []string{
-	"pending", "running", "paused", "parked", "stopping", "compensating", "succeeded", "failed", "cancelled", "aborted", "dead",
-}
+// shownRuns is how many runs a list has when nobody says.
+const shownRuns = 20
 
-func (a *app) runs(ctx context.Context, f runsFlags) error {
-	filter, err := f.filter(a.tenant, time.Now())
-	if err != nil {
-		return err
-	}
+func (a *app) runs(ctx context.Context, filter store.Filter) error {
 	type page struct {
 		Runs []millrace.RunSummary `json:"runs"`
 		Next *string               `json:"next"`
@@ -94,68 +78,9 @@ func (a *app) runs(ctx context.Context, f runsFlags) error {
 		a.say("no runs; `millrace run FILE` starts one")
 		return nil
 	}
-	err = writeText(a.out, runsTable(p.Runs, time.Now(), columns(a.out), style(a.out)))
+	err = writeText(a.out, screen.RunsTable(p.Runs, time.Now()).Text(columns(a.out), style(a.out)))
 	if p.Next != nil {
 		a.say("there are more: add --before %s", *p.Next)
 	}
 	return err
-}
-
-func (f runsFlags) filter(tenant string, now time.Time) (store.Filter, error) {
-	out := store.Filter{Tenant: tenant, Workflow: f.workflow, Key: f.key, Before: f.before, Limit: f.limit}
-	if f.limit < 1 || f.limit > 10_000 {
-		return out, usage("write a number from 1 to 10000", "--limit %d is out of range", f.limit)
-	}
-	for _, s := range f.status {
-		if !slices.Contains(statuses, s) {
-			return out, usage(suggest.DidYouMean(s, statuses, "statuses are "+strings.Join(statuses, ", ")), "there is no status %q", s)
-		}
-		out.Status = append(out.Status, machine.Status(s))
-	}
-	out.FailedAt, out.Code = f.failedAt, f.code
-	var err error
-	if out.Labels, err = f.labels.Build(); err != nil {
-		return out, err
-	}
-	if out.Since, err = arguments.Moment("--since", f.since, now); err != nil {
-		return out, err
-	}
-	out.Until, err = arguments.Moment("--until", f.until, now)
-	return out, err
-}
-
-// runsTable lists runs for people.
-func runsTable(runs []millrace.RunSummary, now time.Time, width int, s screen.Style) string {
-	t := screen.Table{Mark: 2, Head: []string{"RUN", "WORKFLOW", "STATUS", "CREATED", "TOOK", "KEY", "LABELS", "ERROR"}}
-	for _, r := range runs {
-		took, created := "", ""
-		if r.StartedAt != nil {
-			end := now
-			if r.FinishedAt != nil {
-				end = *r.FinishedAt
-			}
-			took = screen.Span(end.Sub(*r.StartedAt))
-		}
-		if r.CreatedAt != nil {
-			created = ago(now.Sub(*r.CreatedAt))
-		}
-		problem := ""
-		if r.Error != nil {
-			problem = r.Error.Error()
-			if r.Error.Step != "" {
-				problem = r.Error.Step + ": " + problem
-			}
-		}
-		t.Rows = append(t.Rows, []string{
-			screen.Ending(r.ID), r.Workflow + " v" + itoa(r.Version), string(r.Status), created, took, r.Key, screen.Labels(r.Labels), problem,
-		})
-	}
-	return t.Text(width, s)
-}
-
-func ago(d time.Duration) string {
-	if d < 2*time.Second {
-		return "just now"
-	}
-	return screen.Span(d.Truncate(time.Second)) + " ago"
 }

@@ -13,13 +13,12 @@ import (
 
 // later are commands of the command line's contract that this version does not have yet.
 var later = map[string]string{
-	"why": "use `millrace show`", "cancel": "", "abort": "", "pause": "", "retry": "", "emit": "", "approvals": "",
-	"approve": "", "reject": "", "dead": "use `millrace show`", "server": "", "dev": "", "migrate": "", "prune": "",
-	"doctor": "", "bench": "",
+	"why": "use `millrace show`", "emit": "", "approvals": "", "approve": "", "reject": "", "server": "", "dev": "", "migrate": "",
+	"prune": "", "bench": "",
 }
 
 // laterFlags are flags of the contract that this version does not have yet.
-var laterFlags = []string{"detach", "waiting", "reason", "dry-run"}
+var laterFlags = []string{"waiting"}
 
 // unknownCommand finds out whether args begin with a command that there is not, and what was meant.
 func unknownCommand(root *cobra.Command, args []string) error {

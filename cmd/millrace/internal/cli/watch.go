@@ -114,7 +114,7 @@ func (w *watch) run(ctx context.Context) (*millrace.View, int, error) {
 			return v, statusDone, nil
 		case v.Status.Ended():
 			return v, statusEnded, nil
-		case v.Status == "parked" && !w.flags.wait:
+		case !w.flags.wait && stuck(v):
 			return v, statusWaiting, nil
 		}
 		select {

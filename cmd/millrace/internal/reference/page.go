@@ -21,23 +21,32 @@ func page(root *cobra.Command) string {
 	b.WriteString("\n## Flags of all commands\n\n")
 	flags(&b, root.PersistentFlags())
 	for _, c := range commands {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", c.Name(), c.Short)
-		fmt.Fprintf(&b, "\n    millrace %s\n", c.Use)
-		if c.Long != "" {
-			b.WriteString("\n" + prose(c.Long) + "\n")
-		}
-		if c.HasAvailableLocalFlags() && c.LocalNonPersistentFlags().HasAvailableFlags() {
-			b.WriteString("\n")
-			flags(&b, c.LocalNonPersistentFlags())
-		}
-		if c.Example != "" {
-			b.WriteString("\n" + indented(c.Example) + "\n")
-		}
+		command(&b, "## ", c.Name(), c.Use, c)
 		for _, sub := range documented(c) {
-			fmt.Fprintf(&b, "\n- `millrace %s %s`: %s.\n", c.Name(), sub.Use, strings.TrimSuffix(sub.Short, "."))
+			if c.Name() == "completion" { // its shells explain themselves
+				fmt.Fprintf(&b, "\n- `millrace %s %s`: %s.\n", c.Name(), sub.Use, strings.TrimSuffix(sub.Short, "."))
+				continue
+			}
+			command(&b, "### ", c.Name()+" "+sub.Name(), c.Name()+" "+sub.Use, sub)
 		}
 	}
 	return b.String()
+}
+
+// command writes what the help says of one command.
+func command(b *strings.Builder, level, name, use string, c *cobra.Command) {
+	fmt.Fprintf(b, "\n%s%s\n\n%s.\n", level, name, c.Short)
+	fmt.Fprintf(b, "\n    millrace %s\n", use)
+	if c.Long != "" {
+		b.WriteString("\n" + prose(c.Long) + "\n")
+	}
+	if c.HasAvailableLocalFlags() && c.LocalNonPersistentFlags().HasAvailableFlags() {
+		b.WriteString("\n")
+		flags(b, c.LocalNonPersistentFlags())
+	}
+	if c.Example != "" {
+		b.WriteString("\n" + indented(c.Example) + "\n")
+	}
 }
 
 // documented gives the commands that people see.

@@ -86,7 +86,7 @@ func (f Frame) header() string {
 	}
 	m := statusMark(string(v.Status))
 	parts := []string{v.Workflow + " v" + strconv.Itoa(v.Version), "run " + Ending(v.ID), string(v.Status), took}
-	if v.Status == "stopping" && v.Reason != "" {
+	if v.Reason != "" {
 		parts[2] += " (" + v.Reason + ")"
 	}
 	dot := " " + f.Style.glyph(dotGlyph) + " "
@@ -97,7 +97,7 @@ func (f Frame) header() string {
 // begins is when a run that was started for later begins, nil for any other.
 func begins(v *millrace.View) *time.Time {
 	for _, w := range v.Waiting {
-		if w.Path == "" {
+		if w.Path == "" && w.For == millrace.ForTime {
 			return w.Until
 		}
 	}
@@ -231,7 +231,11 @@ func (f Frame) left(rows []row) row {
 }
 
 func live(status string) bool {
-	return status == "running" || status == "retrying" || status == "ready" || status == "waiting"
+	switch status {
+	case "running", "retrying", "ready", "waiting", "compensating", "parked":
+		return true
+	}
+	return false
 }
 
 // nameWidth makes the column of names as wide as the longest, within what the width allows.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/machine"
 )
 
 // Page shows a run for people.
@@ -45,11 +46,57 @@ func Page(v *millrace.View, items Items, now time.Time, width int, s Style) stri
 		writeError(&b, v.Error, width)
 	}
 	for _, l := range v.Letters {
-		field("letter", fmt.Sprintf("%d %s %s", l.ID, l.Kind, l.Path))
+		field("letter", letterText(&l))
+	}
+	field("not undone", some(v.NotUndone))
+	for _, command := range Next(v) {
+		field("next", command)
 	}
 	field("output", Compact(v.Output))
 	return b.String()
 }
+
+// letterText tells what a dead letter is about.
+func letterText(l *millrace.LetterView) string {
+	text := strconv.FormatInt(l.ID, 10) + " " + string(l.Kind)
+	if l.Path != "" {
+		text += " at " + l.Path
+	}
+	if l.Error != nil {
+		text += ": " + Clean(l.Error.Error())
+	}
+	return text
+}
+
+const someShown = 8
+
+// some names the first few paths.
+func some(paths []string) string {
+	if len(paths) <= someShown {
+		return strings.Join(paths, ", ")
+	}
+	return strings.Join(paths[:someShown], ", ") + " and " + strconv.Itoa(len(paths)-someShown) + " more"
+}
+
+// Next gives the commands by which a person can go on with a run; none when it goes on by itself.
+func Next(v *millrace.View) []string {
+	var out []string
+	for _, l := range v.Letters {
+		if l.Kind != machine.LetterFinally && len(out) < maxNext && !slices.Contains(out, l.Help) {
+			out = append(out, l.Help)
+		}
+	}
+	switch {
+	case len(out) > 0:
+	case v.Status == machine.Paused:
+		out = append(out, "millrace resume "+Ending(v.ID))
+	case v.Status.Ended() && v.Status != machine.Succeeded:
+		out = append(out, "millrace retry "+Ending(v.ID))
+	}
+	return out
+}
+
+const maxNext = 3
 
 // Labels gives labels as they are written on the command line.
 func Labels(labels map[string]string) string {
@@ -61,7 +108,7 @@ func Labels(labels map[string]string) string {
 }
 
 func waiting(w millrace.WaitView, now time.Time) string {
-	text := w.For + ": " + orStart(w.Path)
+	text := w.For + ": " + orStart(w)
 	if w.Until != nil {
 		text += ", " + Span(w.Until.Sub(now)) + " to go"
 	}
@@ -107,11 +154,14 @@ func steps(n int) string {
 }
 
 // orStart names what waits: a step, or the run that has not begun.
-func orStart(path string) string {
-	if path == "" {
+func orStart(w millrace.WaitView) string {
+	switch {
+	case w.Path != "":
+		return w.Path
+	case w.For == millrace.ForTime:
 		return "its start"
 	}
-	return path
+	return "the run"
 }
 
 // Compact gives a JSON text in one line, nothing for null.

@@ -44,15 +44,31 @@ func (p *Progress) Lines(v *millrace.View, said []Said, now time.Time) []string 
 	for _, s := range v.Steps {
 		changes = append(changes, p.step(f, s)...)
 	}
+	if p.status != "" && v.Status != p.status && !v.Status.Ended() {
+		changes = append([]Said{{turned(v, now), headline(v)}}, changes...)
+	}
 	slices.SortStableFunc(changes, func(a, b Said) int { return a.At.Compare(b.At) })
 	for _, c := range changes {
 		out = append(out, c.Text)
 	}
-	if p.status != "" && v.Status != p.status {
+	if p.status != "" && v.Status != p.status && v.Status.Ended() {
 		out = append(out, headline(v))
 	}
 	p.status = v.Status
 	return out
+}
+
+// turned is when a run began to be undone, as far as its steps tell; now for every other status.
+func turned(v *millrace.View, now time.Time) time.Time {
+	if v.Status != machine.Compensating {
+		return now
+	}
+	for _, s := range v.Steps {
+		if u := s.Undo; u != nil && u.StartedAt != nil && u.StartedAt.Before(now) {
+			now = *u.StartedAt
+		}
+	}
+	return now
 }
 
 // step gives what there is to tell of one step.
@@ -66,6 +82,14 @@ func (p *Progress) step(f Frame, s millrace.StepView) []Said {
 			out = append(out, Said{at, text})
 		}
 	}
+	if s.Undo != nil && was.Undo == nil { // what it came to before is told first
+		if text := f.change(was, before(s), f.Now); text != "" {
+			out = append(out, Said{at, s.Path + ": " + text})
+		}
+	}
+	if text, at := f.undoChange(was, s); text != "" {
+		return append(out, Said{at, s.Path + ": " + text})
+	}
 	text := f.change(was, s, f.Now)
 	if text == "" && s.Status == "ready" && p.needed[s.Path] != s.Attempts+1 {
 		if text = strings.TrimPrefix(f.needs(s.Path), "ready"); text != "" {
@@ -76,6 +100,16 @@ func (p *Progress) step(f Frame, s millrace.StepView) []Said {
 		out = append(out, Said{at, s.Path + ": " + text})
 	}
 	return out
+}
+
+// before is a step as it stood before its compensation began.
+func before(s millrace.StepView) millrace.StepView {
+	if s.Undo = nil; s.Error != nil {
+		s.Status = "failed"
+	} else {
+		s.Status = "succeeded"
+	}
+	return s
 }
 
 // happened is when a step came to stand where it stands; now when nobody wrote it down.
@@ -93,6 +127,9 @@ func happened(s millrace.StepView, now time.Time) time.Time {
 
 func headline(v *millrace.View) string {
 	text := "run " + Ending(v.ID) + " of " + v.Workflow + " v" + strconv.Itoa(v.Version) + ": " + string(v.Status)
+	if v.Reason != "" && v.Reason != "failure" {
+		text += " (" + Clean(v.Reason) + ")"
+	}
 	if due := begins(v); due != nil {
 		text += " until " + due.UTC().Format(time.RFC3339)
 	}
@@ -150,8 +187,49 @@ func (f Frame) change(was, s millrace.StepView, now time.Time) string {
 		return skipped(s.Reason)
 	case "cancelled":
 		return "stopped"
+	case "parked":
+		return "waits for a person" + reason(s.Error)
 	}
 	return ""
+}
+
+// undoChange tells what became of the compensation of a step between two views, and when; empty when there is nothing to tell.
+func (f Frame) undoChange(was, s millrace.StepView) (string, time.Time) {
+	u, before := s.Undo, millrace.UndoView{}
+	if was.Undo != nil {
+		before = *was.Undo
+	}
+	if u == nil || before.Status == u.Status && before.Attempts == u.Attempts {
+		return "", f.Now
+	}
+	at := f.Now
+	for _, t := range []*time.Time{u.FinishedAt, u.AttemptAt} {
+		if t != nil {
+			at = *t
+			break
+		}
+	}
+	switch u.Status {
+	case "running":
+		if u.Attempts > 1 {
+			return "being undone, attempt " + strconv.Itoa(u.Attempts), at
+		}
+		return "being undone", at
+	case "succeeded":
+		if u.StartedAt != nil && u.FinishedAt != nil {
+			return "undone after " + Span(u.FinishedAt.Sub(*u.StartedAt)), at
+		}
+		return "undone", at
+	case "failed":
+		return "could not be undone" + reason(u.Error), at
+	case "retrying":
+		text := "undoing it failed in attempt " + strconv.Itoa(u.Attempts)
+		if u.Due != nil {
+			text += ", the next one in " + Span(u.Due.Sub(f.Now))
+		}
+		return text + reason(u.Error), f.Now
+	}
+	return "", at
 }
 
 func reason(e *millrace.ErrorView) string {

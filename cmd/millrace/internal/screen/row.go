@@ -10,10 +10,14 @@ import (
 
 // row describes one step: its mark, name, time and what there is to say of it now.
 func (f Frame) row(s millrace.StepView, name string) row {
+	m := statusMark(s.Status)
+	if s.Undo != nil && s.Undo.Status == "failed" { // it waits for a person
+		m = statusMark("failed")
+	}
 	return row{
 		step:   s,
 		name:   strings.Repeat("  ", s.Depth) + Clean(name),
-		mark:   statusMark(s.Status),
+		mark:   m,
 		took:   f.took(s),
 		detail: f.detail(s),
 	}
@@ -64,8 +68,48 @@ func (f Frame) detail(s millrace.StepView) string {
 		parts = append(parts, f.attempt(s, "in attempt ")...)
 	case "cancelled":
 		parts = append(parts, "stopped")
+	case "parked":
+		parts = append(parts, "waits for a person")
+		parts = append(parts, f.attempt(s, "after attempt ")...)
+		parts = append(parts, problem(s.Error))
+	case "compensating":
+		parts = append(parts, f.undoing(s.Undo)...)
+	case "compensated":
+		parts = append(parts, undone(s)...)
 	}
 	return join(parts, " "+f.Style.glyph(dotGlyph)+" ")
+}
+
+// undoing tells how a compensation stands.
+func (f Frame) undoing(u *millrace.UndoView) []string {
+	if u == nil {
+		return []string{"being undone"}
+	}
+	attempt := "attempt " + strconv.Itoa(u.Attempts)
+	switch u.Status {
+	case "failed":
+		return []string{"could not be undone", problem(u.Error)}
+	case "ready":
+		return []string{"to be undone", strings.TrimPrefix(f.needs(u.Path), "ready")}
+	case "waiting", "retrying":
+		return []string{"being undone", f.countdown(u.Due, "attempt "+strconv.Itoa(u.Attempts+1)), problem(u.Error)}
+	}
+	if u.Attempts < 2 {
+		attempt = ""
+	}
+	return []string{"being undone", attempt, Clean(f.Logs[u.Path])}
+}
+
+// undone tells what was undone: a step that had failed perhaps had done something.
+func undone(s millrace.StepView) []string {
+	parts := []string{"undone"}
+	if s.Undo != nil && s.Undo.Attempts > 1 {
+		parts[0] += " in attempt " + strconv.Itoa(s.Undo.Attempts)
+	}
+	if s.Error != nil {
+		parts = append(parts, "it had failed: "+problem(s.Error))
+	}
+	return parts
 }
 
 func (f Frame) attempt(s millrace.StepView, words string) []string {
@@ -111,7 +155,13 @@ const patience = 2 * time.Second
 
 // needs says what a ready step waits for.
 func (f Frame) needs(path string) string {
+	if f.View.Status == "paused" {
+		return "held"
+	}
 	for _, w := range f.View.Waiting {
+		if w.Path == path && w.For == millrace.ForPause {
+			return join([]string{"paused", w.Needs}, ": ")
+		}
 		if w.Path != path || w.Handler == "" || w.Handler == f.Served || w.Needs == "" {
 			continue
 		}

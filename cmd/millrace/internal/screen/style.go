@@ -45,21 +45,23 @@ type mark struct {
 var (
 	blank = mark{" ", " ", plain, dim}
 	marks = map[string]mark{
-		"pending":   {"○", ".", dim, dim},
-		"waiting":   {"◔◑◕●", "w", yellow, plain},
-		"ready":     {"○", "o", cyan, plain},
-		"running":   {"⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\", cyan, plain},
-		"retrying":  {"↻", "r", yellow, plain},
-		"succeeded": {"✓", "+", green, plain},
-		"failed":    {"✗", "x", red, plain},
-		"caught":    {"✗", "x", yellow, plain},
-		"skipped":   {"–", "-", dim, dim},
-		"cancelled": {"■", "#", dim, dim},
-		"stopping":  {"⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\", red, plain},
-		"paused":    {"‖", "p", yellow, plain},
-		"parked":    {"‖", "p", yellow, plain},
-		"dead":      {"✗", "x", red, plain},
-		"aborted":   {"■", "#", red, plain},
+		"pending":      {"○", ".", dim, dim},
+		"waiting":      {"◔◑◕●", "w", yellow, plain},
+		"ready":        {"○", "o", cyan, plain},
+		"running":      {"⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\", cyan, plain},
+		"retrying":     {"↻", "r", yellow, plain},
+		"succeeded":    {"✓", "+", green, plain},
+		"failed":       {"✗", "x", red, plain},
+		"caught":       {"✗", "x", yellow, plain},
+		"skipped":      {"–", "-", dim, dim},
+		"cancelled":    {"■", "#", dim, dim},
+		"compensated":  {"↩", "<", yellow, plain},
+		"compensating": {"⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\", yellow, plain},
+		"stopping":     {"⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\", red, plain},
+		"paused":       {"‖", "p", yellow, plain},
+		"parked":       {"‖", "p", yellow, plain},
+		"dead":         {"✗", "x", red, plain},
+		"aborted":      {"■", "#", red, plain},
 	}
 )
 

@@ -1,6 +1,9 @@
 package screen
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Table is rows of texts under a head. Columns that are empty throughout are left out.
 type Table struct {
@@ -8,9 +11,14 @@ type Table struct {
 	Rows [][]string
 	// Mark is the column that holds a status, by which rows are coloured; negative: none.
 	Mark int
+	// Gives names the column that gives way when there are too few columns; empty: the last one is cut.
+	Gives string
 }
 
-// Text gives the table in at most width columns: the last column is cut first.
+// leastGiven is how narrow the column that gives way may become; then the last one is cut too.
+const leastGiven = 12
+
+// Text gives the table in at most width columns.
 func (t Table) Text(width int, s Style) string {
 	widths := make([]int, len(t.Head))
 	for _, row := range t.Rows {
@@ -23,12 +31,29 @@ func (t Table) Text(width int, s Style) string {
 			widths[i] = max(widths[i], Width(name))
 		}
 	}
+	t.give(widths, width)
 	var b strings.Builder
 	b.WriteString(s.paint(dim, tableLine(t.Head, widths, width)) + "\n")
 	for _, row := range t.Rows {
 		b.WriteString(t.paint(row, tableLine(row, widths, width), s) + "\n")
 	}
 	return b.String()
+}
+
+// give takes what is too wide from the column that gives way.
+func (t Table) give(widths []int, width int) {
+	i, all := slices.Index(t.Head, t.Gives), -2
+	if i < 0 {
+		return
+	}
+	for _, w := range widths {
+		if w > 0 {
+			all += w + 2
+		}
+	}
+	if all > width {
+		widths[i] = min(widths[i], max(leastGiven, widths[i]-(all-width)))
+	}
 }
 
 func (t Table) paint(row []string, line string, s Style) string {
@@ -47,7 +72,7 @@ func tableLine(cells []string, widths []int, width int) string {
 	var b strings.Builder
 	for i, cell := range cells {
 		if widths[i] > 0 {
-			b.WriteString(pad(Clean(cell), widths[i]) + "  ")
+			b.WriteString(pad(Cut(Clean(cell), widths[i]), widths[i]) + "  ")
 		}
 	}
 	return Cut(strings.TrimRight(b.String(), " "), width)

@@ -33,11 +33,14 @@ func New(folder *logfile.Folder, run string) *Room {
 func (s *Room) Listen(v *millrace.View, tell func(from Voice, line string)) error {
 	running := map[Voice]bool{}
 	for _, step := range v.Steps {
-		if step.AttemptAt == nil {
-			continue
+		if step.AttemptAt != nil {
+			running[Voice{step.Path, step.Attempts}] = true
 		}
-		key := Voice{step.Path, step.Attempts}
-		running[key] = true
+		if u := step.Undo; u != nil && u.AttemptAt != nil {
+			running[Voice{u.Path, u.Attempts}] = true
+		}
+	}
+	for key := range running {
 		if s.tails[key] == nil {
 			s.tails[key] = s.folder.Tail(s.run, key.Path, key.Attempt)
 		}

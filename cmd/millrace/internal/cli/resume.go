@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/machine"
+)
+
+func (a *app) resumeCommand() *cobra.Command {
+	k := &control{verb: "resume", statuses: []machine.Status{machine.Paused}, supplies: true}
+	var f driveFlags
+	var detach bool
+	c := &cobra.Command{
+		Use:   "resume [RUN]..|workflow:W|queue:Q|tenant:T",
+		Short: "Go on with a run that was interrupted or paused, here",
+		Long: `Lifts a pause of a run, and drives it on to its end in this process: what had ended is not repeated. A run that has ended
+is not touched; how it ended is told.
+
+With --detach, of several runs, of those that a filter chooses, and of a workflow, a queue or a tenant, only the pause is
+lifted: workers go on with them. A filter means runs that are paused; the command shows how many and some of them, and
+asks; without a terminal it needs --yes.
+
+` + aboutRun,
+		Example: `  millrace resume
+  millrace resume 5f3a
+  millrace resume order/2024-117 --timeout 10m
+  millrace resume 5f3a --detach
+  millrace resume workflow:order`,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		filtered := arguments.Given(c)
+		supplies, _ := divide(args)
+		if detach || k.DryRun || filtered || len(args) > 1 || len(supplies) > 0 {
+			if len(args) == 0 && !filtered {
+				args = []string{"@last"}
+			}
+			return a.control(c.Context(), k, args, filtered)
+		}
+		return a.resume(c.Context(), strings.Join(args, ""), f, k)
+	}
+	f.add(c)
+	c.Flags().BoolVar(&detach, "detach", false, "only lift the pause: workers go on with it")
+	k.filter.Add(c, 0)
+	k.Terms.Add(c, "runs")
+	return c
+}
+
+func (a *app) resume(ctx context.Context, ref string, f driveFlags, k *control) error {
+	if err := sign(&k.Terms); err != nil {
+		return err
+	}
+	st, db, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	find, cancel := limited(ctx)
+	defer cancel()
+	id, err := millrace.NewClient(st).Find(find, a.tenant, ref)
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	o := k.Order()
+	f.lift = &o
+	return a.driveRun(ctx, st, db, id, f)
+}

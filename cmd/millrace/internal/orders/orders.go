@@ -1,0 +1,150 @@
+// Package orders carries out what people ask for, on a run or a dead letter or on all that a filter chooses: it shows what is
+// meant, asks, does it one by one, and tells what came of each.
+//
+// Nouns: a [Desk] takes orders and answers them; [Terms] are by whom, why, and under which conditions; an answer says what came
+// of one item.
+//
+// It imports the root package, store for filters, and its siblings for pictures.
+package orders
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+)
+
+// Desk takes orders and answers them.
+type Desk struct {
+	Client *millrace.Client
+	Tenant string
+	Out    io.Writer // for answers
+	Err    io.Writer // for people
+	JSON   bool
+	Width  int
+	Style  screen.Style
+	// Ask asks for a yes. It is nil when nobody can be asked.
+	Ask func(question string) (bool, error)
+	// Explain tells code and hint of an error.
+	Explain func(error) (code, hint string)
+}
+
+// Terms are by whom and why something is ordered, and under which conditions.
+type Terms struct {
+	By     string
+	Reason string
+	DryRun bool
+	Yes    bool
+	Max    int
+}
+
+// Add adds the flags of who and why, and those of an order on many.
+func (t *Terms) Add(c *cobra.Command, items string) {
+	t.AddWho(c)
+	c.Flags().BoolVar(&t.DryRun, "dry-run", false, "change nothing, and tell what would be done")
+	c.Flags().BoolVarP(&t.Yes, "yes", "y", false, "do not ask")
+	c.Flags().IntVar(&t.Max, "max", 0, "do nothing when more than `N` "+items+" are meant; 0: any number")
+}
+
+// AddWho adds the flags of who and why alone.
+func (t *Terms) AddWho(c *cobra.Command) {
+	c.Flags().StringVar(&t.By, "by", "", "`WHO` orders it (default $USER@host)")
+	c.Flags().StringVar(&t.Reason, "reason", "", "`WHY`, for those who look at it later")
+}
+
+// Order gives who and why.
+func (t *Terms) Order() millrace.Order { return millrace.Order{By: t.By, Reason: t.Reason} }
+
+// Refusal is why an order was not carried out.
+type Refusal struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+// Declined is an order on several items that was not carried out at all.
+type Declined struct {
+	Code    string // "usage", "too_many" or "declined"
+	Message string
+	Hint    string
+}
+
+// Error gives the message.
+func (e *Declined) Error() string { return e.Message }
+
+// callTimeout bounds one look or one order.
+const callTimeout = 30 * time.Second
+
+func limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, callTimeout)
+}
+
+func (d *Desk) refusal(err error) *Refusal {
+	code, hint := d.Explain(err)
+	return &Refusal{Code: code, Message: err.Error(), Hint: hint}
+}
+
+func (d *Desk) say(format string, args ...any) { fmt.Fprintf(d.Err, format+"\n", args...) }
+
+func (d *Desk) write(text string) error {
+	_, err := io.WriteString(d.Out, text)
+	return err
+}
+
+func (d *Desk) print(doc any) error {
+	e := json.NewEncoder(d.Out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(doc)
+}
+
+// sample is how many of many are shown before somebody is asked.
+const sample = 10
+
+// agree shows what an order by a filter would touch, and asks. An error is a *Declined.
+func (d *Desk) agree(verb, what string, n int, table screen.Table, t *Terms) error {
+	if t.Max > 0 && n > t.Max {
+		return &Declined{
+			Code: "too_many", Message: fmt.Sprintf("%s are meant, more than --max %d: nothing was done", plural(n, what), t.Max),
+			Hint: "narrow the filter, or raise --max",
+		}
+	}
+	if t.Yes || n == 0 {
+		return nil
+	}
+	all := plural(n, what)
+	text := table
+	if n > sample {
+		text.Rows = text.Rows[:sample]
+	}
+	d.say("this would %s %s:", verb, all)
+	d.say("%s", strings.TrimRight(text.Text(d.Width, d.Style), "\n"))
+	if n > sample {
+		d.say("... and %d more", n-sample)
+	}
+	if d.Ask == nil {
+		return &Declined{
+			Code: "usage", Message: fmt.Sprintf("nobody can be asked whether to %s %s: nothing was done", verb, all),
+			Hint: "add --yes, or --dry-run to see what is meant",
+		}
+	}
+	yes, err := d.Ask(fmt.Sprintf("%s %s? [y/N] ", verb, all))
+	if err == nil && !yes {
+		err = &Declined{Code: "declined", Message: "nothing was done"}
+	}
+	return err
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,0 +1,86 @@
+package millrace
+
+import (
+	"strconv"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// dressUndo adds how the compensation of an activation stands. The root's document says of the root's steps that they are being
+// undone; of those further in, only the journal and the live tasks do.
+func (t *tree) dressUndo(n *node) {
+	path := t.undone(n)
+	if path == "" {
+		return
+	}
+	u := &UndoView{Path: path + undoSuffix}
+	if h := t.hist.undos[path]; h != nil {
+		u.Status, u.Attempts, u.StartedAt, u.FinishedAt = h.status, h.attempts, moment(h.started), moment(h.finished)
+		u.Error = errorView(h.err, u.Path, h.errAt)
+	}
+	if task, ok := t.tasks[u.Path]; ok {
+		live := node{StepView: StepView{StartedAt: u.StartedAt}}
+		t.dressLive(&live, task)
+		u.Status, u.Due, u.AttemptAt, u.StartedAt = live.Status, live.Due, live.AttemptAt, live.StartedAt
+		u.Attempts, u.FinishedAt = max(u.Attempts, live.Attempts), nil
+	}
+	n.Undo = u
+	switch {
+	case n.Depth == 0 && n.Status == "cancelled": // the run was aborted meanwhile
+	case u.Status == "succeeded":
+		n.Status, n.Reason = "compensated", ""
+	default:
+		n.Status, n.Reason = "compensating", ""
+	}
+}
+
+// undone gives the path whose compensation has begun, of an activation or, of a composite, of its last try; empty when none has.
+func (t *tree) undone(n *node) string {
+	switch n.Status {
+	case "succeeded", "failed", "cancelled", "compensating", "compensated":
+	default:
+		return ""
+	}
+	path := n.Path
+	for try := 2; n.step.IsComposite; try++ {
+		next := n.Path + "~" + strconv.Itoa(try)
+		if _, ok := t.hist.spans[next]; !ok {
+			break
+		}
+		path = next
+	}
+	if _, live := t.tasks[path+undoSuffix]; live || t.hist.undos[path] != nil {
+		return path
+	}
+	return ""
+}
+
+// notUndone gives the paths of the steps that succeeded and that nothing undoes, of a run that ended otherwise.
+func notUndone(roots []*node, run *machine.Run) []string {
+	switch run.Status {
+	case machine.Failed, machine.Cancelled, machine.Dead:
+	default:
+		return nil
+	}
+	var out []string
+	var walk func(n *node)
+	walk = func(n *node) {
+		if n.step.Compensate != nil || finally(n.step) {
+			return
+		}
+		if n.step.IsTask && n.Status == "succeeded" {
+			out = append(out, n.Path)
+		}
+		for _, c := range n.children {
+			walk(c)
+		}
+	}
+	for _, n := range roots {
+		walk(n)
+	}
+	return out
+}
+
+// finally says whether a step is one of finally itself.
+func finally(step *workflow.Step) bool { return step.Body.Parent == nil && step.Body.Slot == "finally" }
