@@ -48,7 +48,7 @@ func (a *Attempt) inputOf(def *workflow.Definition, m *memory, key string) (json
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	if step.With == nil {
+	if step.With == nil || !step.IsTask { // what the machine evaluated lies in Prev
 		return m.assemble(a.task.Env.Prev)
 	}
 	saw := a.task.Env
