@@ -17,11 +17,14 @@ func lateEvent(ev machine.Event) machine.Event {
 	return ev
 }
 
+// isOutcome says whether an event is what a handler said.
+func isOutcome(kind machine.EventKind) bool { return kind == machine.TaskSucceeded || kind == machine.TaskFailed }
+
 // late gives what is left to be told of a fact about a task whose token is no longer current: of the outcome of an attempt
 // that it came too late, unless it was recorded before, by a commit whose answer was lost; else nothing. The journal has seq
 // entries.
 func (s *folding) late(ctx context.Context, x *fact, seq int64) (*fact, error) {
-	if x.attempt == nil || x.event.Kind != machine.TaskSucceeded && x.event.Kind != machine.TaskFailed {
+	if x.attempt == nil || !isOutcome(x.event.Kind) {
 		return nil, nil
 	}
 	recorded, err := s.recorded(ctx, x, seq)
@@ -46,7 +49,8 @@ func (s *folding) recorded(ctx context.Context, x *fact, seq int64) (bool, error
 		}
 		for i := range entries {
 			y := &entries[i]
-			if y.Path == x.event.Path && y.Attempt == x.event.Attempt && bytes.Equal(y.Facts, x.event.Facts) {
+			if y.Path == x.event.Path && y.Attempt == x.event.Attempt && bytes.Equal(y.Facts, x.event.Facts) &&
+				(isOutcome(y.Kind) || y.Kind == machine.TaskLate) {
 				return true, nil
 			}
 		}

@@ -238,7 +238,7 @@ func (e *Engine) rebuilt(ctx context.Context, def *workflow.Definition, run *mac
 			events = append(events, eventOf(&entries[i]))
 		}
 	}
-	return machine.Replay(def, run.Header, events, nil)
+	return machine.Rebuild(def, run.Header, events, nil)
 }
 
 // eventOf gives the event that an entry of a journal records.
