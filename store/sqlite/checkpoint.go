@@ -88,7 +88,7 @@ func (k *checkpointer) grow(ctx context.Context) {
 		if err := k.s.begin(ctx, w); err != nil {
 			return
 		}
-		defer w.rollback()
+		defer w.Rollback()
 		_ = lengthen(k.s.path+"-wal", firstBytes) // a log that stays short is slower and nothing else
 	case <-ctx.Done():
 	}
@@ -127,7 +127,7 @@ func (k *checkpointer) work(ctx context.Context) {
 		}
 		k.c = c
 	}
-	if _, _, err := k.c.checkpoint(); err != nil {
+	if _, _, err := checkpoint(k.c); err != nil {
 		k.due.Add(k.pages / 4)
 		return
 	}
@@ -141,15 +141,15 @@ func (k *checkpointer) work(ctx context.Context) {
 
 // finish brings in the rest while nobody writes.
 func (k *checkpointer) finish(ctx context.Context, w *conn) {
-	written := int64(w.written)
+	written := int64(w.Written)
 	k.due.Store(written + k.pages/4) // when it fails
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	if err := k.s.begin(ctx, w); err != nil {
 		return
 	}
-	defer w.rollback()
-	pages, brought, err := k.c.checkpoint()
+	defer w.Rollback()
+	pages, brought, err := checkpoint(k.c)
 	if err != nil || brought < pages {
 		return
 	}
@@ -161,8 +161,8 @@ func (k *checkpointer) finish(ctx context.Context, w *conn) {
 }
 
 // checkpoint gives how many pages the log has and how many of them are in the file.
-func (c *conn) checkpoint() (pages, brought int, err error) {
-	_, err = c.one("pragma wal_checkpoint(passive)", func(r *row) error {
+func checkpoint(c *conn) (pages, brought int, err error) {
+	_, err = c.One("pragma wal_checkpoint(passive)", func(r *row) error {
 		pages, brought = r.ColumnInt(1), r.ColumnInt(2)
 		return nil
 	})
@@ -175,7 +175,7 @@ func (k *checkpointer) stop() error {
 	if k.c == nil {
 		return nil
 	}
-	return k.c.db.Close()
+	return k.c.DB.Close()
 }
 
 func (k *checkpointer) stopLoop() {

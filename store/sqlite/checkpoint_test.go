@@ -55,7 +55,7 @@ func TestTheFileCanGiveFreePagesBack(t *testing.T) {
 	c := <-s.writer
 	defer func() { s.writer <- c }()
 	const incremental = 2
-	_, err := c.one("pragma auto_vacuum", func(r *row) error {
+	_, err := c.One("pragma auto_vacuum", func(r *row) error {
 		if mode := r.ColumnInt(0); mode != incremental {
 			t.Errorf("auto_vacuum is %d", mode)
 		}

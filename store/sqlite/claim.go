@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 const (
@@ -63,18 +64,18 @@ func (s *Store) claimable(ctx context.Context, ask store.Claim) (some bool, err 
 	err = s.read(ctx, "claim", func(c *conn) error {
 		now := s.o.Clock()
 		if ask.Run != "" {
-			run, _ := parseID(ask.Run)
-			_, err := c.one(anyOfRunSQL, yes, run, now)
+			run, _ := link.ParseID(ask.Run)
+			_, err := c.One(anyOfRunSQL, yes, run, now)
 			return err
 		}
-		if _, err := c.one(anyDueSQL, yes, now); err != nil {
+		if _, err := c.One(anyDueSQL, yes, now); err != nil {
 			return err
 		}
 		for _, l := range ask.Lanes {
 			if some {
 				break
 			}
-			if _, err := c.one(anyReadySQL, yes, l.Lane); err != nil {
+			if _, err := c.One(anyReadySQL, yes, l.Lane); err != nil {
 				return err
 			}
 		}
@@ -128,7 +129,7 @@ var (
 )
 
 func (t *taking) take() error {
-	if _, err := t.c.exec(ripenSQL, t.now, ripenAtOnce); err != nil {
+	if _, err := t.c.Exec(ripenSQL, t.now, ripenAtOnce); err != nil {
 		return err
 	}
 	if t.ask.Run != "" {
@@ -152,7 +153,7 @@ func (t *taking) take() error {
 			return err
 		}
 		// What cannot be read has left the range: the first of it are what was taken.
-		if _, err := t.c.exec(leaseFirstSQL, t.ask.Token, t.ask.Owner, t.now, t.ask.Lease.Microseconds(), l.Lane,
+		if _, err := t.c.Exec(leaseFirstSQL, t.ask.Token, t.ask.Owner, t.now, t.ask.Lease.Microseconds(), l.Lane,
 			len(taken)); err != nil {
 			return err
 		}
@@ -161,11 +162,11 @@ func (t *taking) take() error {
 }
 
 func (t *taking) takeOfRun() error {
-	run, ok := parseID(t.ask.Run)
+	run, ok := link.ParseID(t.ask.Run)
 	if !ok {
 		return nil
 	}
-	if _, err := t.c.exec(ripenRunSQL, run, t.now); err != nil {
+	if _, err := t.c.Exec(ripenRunSQL, run, t.now); err != nil {
 		return err
 	}
 	all, err := t.candidates(candidatesOfRunSQL, run, t.ask.Tenant)
@@ -180,7 +181,7 @@ func (t *taking) takeOfRun() error {
 		return err
 	}
 	for _, k := range taken {
-		if _, err := t.c.exec(leaseSQL, t.ask.Token, t.ask.Owner, t.now, t.ask.Lease.Microseconds(), k.run,
+		if _, err := t.c.Exec(leaseSQL, t.ask.Token, t.ask.Owner, t.now, t.ask.Lease.Microseconds(), k.run,
 			k.task.Path); err != nil {
 			return err
 		}
@@ -198,12 +199,12 @@ type candidate struct {
 
 func (t *taking) candidates(query string, args ...any) ([]candidate, error) {
 	var out []candidate
-	err := t.c.each(query, func(r *row) error {
-		k := candidate{run: idAt(r, 0), env: bytesAt(r, 5), refs: bytesAt(r, 6)}
+	err := t.c.Each(query, func(r *row) error {
+		k := candidate{run: link.IDAt(r, 0), env: link.BytesAt(r, 5), refs: link.BytesAt(r, 6)}
 		t.see(r, k.run)
 		k.task = store.Task{
 			Path: r.ColumnText(1), Priority: r.ColumnInt(3), Attempt: r.ColumnInt(4), Cause: r.ColumnInt64(7),
-			Lease: r.ColumnInt64(8), ReadyAt: timeAt(r, 9),
+			Lease: r.ColumnInt64(8), ReadyAt: link.TimeAt(r, 9),
 		}
 		k.task.Lane.ID = r.ColumnInt64(2)
 		out = append(out, k)
@@ -229,7 +230,7 @@ func (t *taking) see(r *row, run id) {
 		put(&t.rows, run, stateAt(r, 12))
 	}
 	if !r.ColumnIsNull(10) {
-		put(&t.paid, paidFor{run, machine.Ref{Seq: r.ColumnInt64(10)}}, json.RawMessage(bytesAt(r, 11)))
+		put(&t.paid, paidFor{run, machine.Ref{Seq: r.ColumnInt64(10)}}, json.RawMessage(link.BytesAt(r, 11)))
 	}
 }
 
@@ -261,7 +262,7 @@ func (t *taking) bring(candidates []candidate) (taken []*candidate, err error) {
 }
 
 func (t *taking) postpone(k *candidate) error {
-	_, err := t.c.exec("update tasks set state = 1, due = ? where run = ? and path = ?",
+	_, err := t.c.Exec("update tasks set state = 1, due = ? where run = ? and path = ?",
 		t.now.Add(setAside), k.run, k.task.Path)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/memory"
 	"github.com/millrace-go/millrace/store/sqlite/internal/filelock"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 	"github.com/millrace-go/millrace/store/storetest"
 )
 
@@ -63,7 +64,7 @@ func harness(t *testing.T) storetest.Harness {
 		},
 		Damage: func(t *testing.T, runID, path string, doc []byte) {
 			t.Helper()
-			run, _ := parseID(runID)
+			run, _ := link.ParseID(runID)
 			query := fmt.Sprintf("update scopes set doc = x'%x' where run = x'%x' and path = '%s'", doc, run[:], path)
 			if path == "" {
 				query = fmt.Sprintf("update runs set doc = x'%x' where id = x'%x'", doc, run[:])

@@ -82,7 +82,7 @@ func (w *settling) consume(m *member) error {
 		}
 	}
 	for _, seq := range m.Inbox {
-		if _, err := w.c.exec("delete from inbox where seq = ? and run = ?", seq, m.id); err != nil {
+		if _, err := w.c.Exec("delete from inbox where seq = ? and run = ?", seq, m.id); err != nil {
 			return err
 		}
 	}
@@ -91,15 +91,15 @@ func (w *settling) consume(m *member) error {
 
 func (w *settling) save(m *member, change machine.Change) error {
 	if change.Doc == nil {
-		_, err := w.c.exec("delete from scopes where run = ? and path = ?", m.id, change.Path)
+		_, err := w.c.Exec("delete from scopes where run = ? and path = ?", m.id, change.Path)
 		return err
 	}
-	_, err := w.c.exec(saveSQL, m.id, change.Path, change.Doc)
+	_, err := w.c.Exec(saveSQL, m.id, change.Path, change.Doc)
 	return err
 }
 
 func (w *settling) record(m *member, e *store.Entry) error {
-	_, err := w.c.exec(journalSQL, m.id, e.Seq, e.At, string(e.Kind), e.Path, e.Name, e.Key, e.Attempt, e.Cause, e.Payload,
+	_, err := w.c.Exec(journalSQL, m.id, e.Seq, e.At, string(e.Kind), e.Path, e.Name, e.Key, e.Attempt, e.Cause, e.Payload,
 		e.Facts)
 	return err
 }
@@ -109,22 +109,22 @@ func (w *settling) effect(m *member, i int, effect machine.Effect) error {
 	case machine.StopTask:
 		return w.stop(m, e.Path)
 	case machine.SetTimer:
-		_, err := w.c.exec(timerSQL, m.id, e.Key, m.Run.Tenant, e.Due, m.cause(i))
+		_, err := w.c.Exec(timerSQL, m.id, e.Key, m.Run.Tenant, e.Due, m.cause(i))
 		return err
 	case machine.CancelTimer:
 		return w.cancelTimer(m, e.Key)
 	case machine.PutValue:
-		_, err := w.c.exec("insert into run_values values (?, ?, ?, ?)", m.id, e.Ref.Key, e.Ref.Index, e.Data)
+		_, err := w.c.Exec("insert into run_values values (?, ?, ?, ?)", m.id, e.Ref.Key, e.Ref.Index, e.Data)
 		return err
 	case machine.OpenLetter:
 		return w.openLetter(m, &e)
 	case machine.CloseLetter:
 		return w.closeLetters(m, &e)
 	case machine.HoldTasks:
-		_, err := w.c.exec(holdSQL, m.id)
+		_, err := w.c.Exec(holdSQL, m.id)
 		return err
 	case machine.FreeTasks:
-		_, err := w.c.exec(freeSQL, m.id, w.now)
+		_, err := w.c.Exec(freeSQL, m.id, w.now)
 		return err
 	case machine.EndRun:
 		return w.end(m, e.Keep)
@@ -133,22 +133,22 @@ func (w *settling) effect(m *member, i int, effect machine.Effect) error {
 }
 
 func (w *settling) cancelTimer(m *member, key string) error {
-	_, err := w.c.exec("delete from timers where run = ? and key = ?", m.id, key)
+	_, err := w.c.Exec("delete from timers where run = ? and key = ?", m.id, key)
 	return err
 }
 
 // stop deletes a task that nobody holds and marks one that is held.
 func (w *settling) stop(m *member, path string) error {
-	n, err := w.c.exec(dropSQL, m.id, path, 0)
+	n, err := w.c.Exec(dropSQL, m.id, path, 0)
 	if err == nil && n == 0 {
-		_, err = w.c.exec("update tasks set stop = 1 where run = ? and path = ?", m.id, path)
+		_, err = w.c.Exec("update tasks set stop = 1 where run = ? and path = ?", m.id, path)
 	}
 	return err
 }
 
 func (w *settling) end(m *member, keep bool) error {
 	var remains [4]bool
-	_, err := w.c.one(remainsSQL, func(r *row) error {
+	_, err := w.c.One(remainsSQL, func(r *row) error {
 		for i := range remains {
 			remains[i] = r.ColumnBool(i)
 		}
@@ -161,7 +161,7 @@ func (w *settling) end(m *member, keep bool) error {
 		if !remains[i] || keep && i == documents {
 			continue
 		}
-		if _, err := w.c.exec(query, m.id); err != nil {
+		if _, err := w.c.Exec(query, m.id); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func (w *settling) end(m *member, keep bool) error {
 // untell forgets what the run was told.
 func (w *settling) untell(m *member) error {
 	var seqs []int64
-	err := w.c.each("select seq from told where run = ?", func(r *row) error {
+	err := w.c.Each("select seq from told where run = ?", func(r *row) error {
 		seqs = append(seqs, r.ColumnInt64(0))
 		return nil
 	}, m.id)
@@ -182,11 +182,11 @@ func (w *settling) untell(m *member) error {
 		return err
 	}
 	for _, seq := range seqs {
-		if _, err := w.c.exec("delete from inbox where seq = ?", seq); err != nil {
+		if _, err := w.c.Exec("delete from inbox where seq = ?", seq); err != nil {
 			return err
 		}
 	}
-	_, err = w.c.exec("delete from told where run = ?", m.id)
+	_, err = w.c.Exec("delete from told where run = ?", m.id)
 	return err
 }
 
@@ -240,7 +240,7 @@ func (m *member) hands(i int, t *store.Task, held bool, already int) bool {
 
 func (w *settling) insert(m *member, l *store.Live, text startRow) error {
 	rank := int64(l.ReadyAt) - int64(l.Priority)*perBoost
-	_, err := w.c.exec(startSQL, m.id, l.Path, l.Lane.ID, rank, int(l.State), l.Due, l.Priority, l.Attempt, l.Cause,
+	_, err := w.c.Exec(startSQL, m.id, l.Path, l.Lane.ID, rank, int(l.State), l.Due, l.Priority, l.Attempt, l.Cause,
 		l.Task.Lease, l.ReadyAt, l.Token, l.Owner, l.LeaseUntil, l.ClaimedAt, text.refs, text.env)
 	return err
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 // script runs statements on a file as a foreign program would, and gives the connection.
@@ -300,7 +301,7 @@ func TestAQueryIsInterrupted(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "millrace.db"), Options{CallTimeout: 20 * time.Millisecond})
 	endless := "with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n"
 	err := s.read(t.Context(), "count", func(c *conn) error {
-		return c.each(endless, func(*row) error { return nil })
+		return c.Each(endless, func(*row) error { return nil })
 	})
 	wants(t, err, store.ErrUnavailable, "longer than 20ms")
 	s.o.CallTimeout = time.Minute
@@ -318,7 +319,7 @@ func TestADamagedRunStopsNoOther(t *testing.T) {
 	if _, err := s.Start(t.Context(), starts); err != nil {
 		t.Fatal(err)
 	}
-	bad, _ := parseID(starts[0].Run.ID)
+	bad, _ := link.ParseID(starts[0].Run.ID)
 	script(t, path, fmt.Sprintf("update runs set doc = 'no document' where id = x'%x'", bad[:]))
 	claim := store.Claim{Owner: "o", Token: 1, Lease: time.Second, Limit: 9, Lanes: []store.LaneLimit{{Lane: 1, Limit: 9}}}
 	got, err := s.Claim(t.Context(), claim)
@@ -355,7 +356,7 @@ func TestARowOfGarbageStopsNoOther(t *testing.T) {
 	if _, err := s.Start(t.Context(), starts); err != nil {
 		t.Fatal(err)
 	}
-	bad, _ := parseID(starts[0].Run.ID)
+	bad, _ := link.ParseID(starts[0].Run.ID)
 	where := fmt.Sprintf("x'%x'", bad[:])
 	script(t, path, "update runs set error = 'x', options = 'x' where id = "+where+
 		"; update tasks set env = 'x' where run = "+where+"; update dead_letters set error = 'x' where run = "+where)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 // All of the lease index: as many rows as there are held tasks. Asked only after an answer was lost.
@@ -42,7 +43,7 @@ func (s *Store) HeldBy(ctx context.Context, owner string, token int64) (out []st
 
 // claimed gives a task with what its claim brought along.
 func (l *loader) claimed(row *store.Live) (store.Claimed, error) {
-	run, _ := parseID(row.RunID)
+	run, _ := link.ParseID(row.RunID)
 	state, err := l.state(run, machine.Documents(row.Path))
 	if err != nil {
 		return store.Claimed{}, err

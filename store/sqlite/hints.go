@@ -68,7 +68,7 @@ func (h *hints) poll(ctx context.Context) (int64, error) {
 		}
 		h.c = c
 	}
-	_, err := h.c.one("pragma data_version", func(r *row) error {
+	_, err := h.c.One("pragma data_version", func(r *row) error {
 		if v := r.ColumnInt64(0); v != h.version {
 			h.version = v
 			h.changes++
@@ -87,7 +87,7 @@ func (h *hints) close() error {
 	}
 	c := h.c
 	h.c = nil
-	return c.db.Close()
+	return c.DB.Close()
 }
 
 // Watch is [store.Worker.Watch].

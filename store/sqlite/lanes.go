@@ -34,7 +34,7 @@ func (l *laneCache) refresh(c *conn) error {
 	if !l.stale {
 		return nil
 	}
-	_, err := c.one("select value from meta where name = 'lanes'", func(r *row) error {
+	_, err := c.One("select value from meta where name = 'lanes'", func(r *row) error {
 		if n := r.ColumnInt64(0); n != l.generation {
 			l.generation = n
 			l.forget()
@@ -63,7 +63,7 @@ func (l *laneCache) find(c *conn, laneID int64) (store.Lane, bool, error) {
 		return lane, true, nil
 	}
 	var lane store.Lane
-	found, err := c.one("select "+laneColumns+" from lanes where id = ?", func(r *row) error {
+	found, err := c.One("select "+laneColumns+" from lanes where id = ?", func(r *row) error {
 		lane = laneAt(r, 0)
 		l.keep(lane)
 		return nil
@@ -87,7 +87,7 @@ func (l *laneCache) named(c *conn, name store.Lane) (store.Lane, error) {
 		return lane, nil
 	}
 	for range 2 {
-		found, err := c.one("select "+laneColumns+" from lanes where tenant = ? and queue = ? and handler = ? and workflow = ?",
+		found, err := c.One("select "+laneColumns+" from lanes where tenant = ? and queue = ? and handler = ? and workflow = ?",
 			func(r *row) error {
 				name = laneAt(r, 0)
 				return nil
@@ -96,7 +96,7 @@ func (l *laneCache) named(c *conn, name store.Lane) (store.Lane, error) {
 			l.keep(name)
 			return name, err
 		}
-		_, err = c.exec(makeLaneSQL,
+		_, err = c.Exec(makeLaneSQL,
 			name.Tenant, name.Queue, name.Handler, name.Workflow)
 		if err != nil {
 			return name, err
@@ -109,7 +109,7 @@ func (l *laneCache) named(c *conn, name store.Lane) (store.Lane, error) {
 func (s *Store) Lanes(ctx context.Context, after int64, limit int) ([]store.Lane, error) {
 	var out []store.Lane
 	err := s.read(ctx, "lanes", func(c *conn) error {
-		return c.each("select "+laneColumns+" from lanes where id > ? order by id limit 0 + ?", func(r *row) error {
+		return c.Each("select "+laneColumns+" from lanes where id > ? order by id limit 0 + ?", func(r *row) error {
 			out = append(out, laneAt(r, 0))
 			return nil
 		}, after, max(limit, 0))

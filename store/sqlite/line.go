@@ -93,7 +93,7 @@ func (s *Store) lead(c *conn, o *order) {
 		return
 	}
 	s.together(c, s.line.takeAll())
-	written := c.written
+	written := c.Written
 	s.writer <- c
 	s.log.note(o.ctx, written)
 }
@@ -121,29 +121,19 @@ func (s *Store) transact(c *conn, orders []*order) (failed bool, err error) {
 	committed := false
 	defer func() {
 		if !committed {
-			c.rollback()
+			c.Rollback()
 			s.lanes.forget()
 		}
 	}()
 	s.lanes.stale = true
 	for _, o := range orders {
-		if err := c.interruptible(o.ctx, o.do); err != nil {
+		if err := c.Interruptible(o.ctx, o.do); err != nil {
 			return true, err
 		}
 	}
-	if err := c.do("commit"); err != nil { // once begun it is carried through, whatever becomes of the callers
+	if err := c.Do("commit"); err != nil { // once begun it is carried through, whatever becomes of the callers
 		return false, err
 	}
 	committed = true
 	return false, nil
-}
-
-// interruptible runs do, whose statements end with ctx.
-func (c *conn) interruptible(ctx context.Context, do func(c *conn) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	c.db.SetInterrupt(ctx.Done())
-	defer c.db.SetInterrupt(nil)
-	return do(c)
 }

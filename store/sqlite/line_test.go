@@ -35,14 +35,14 @@ func (l *line) length() int {
 }
 
 func note(c *conn, name string) error {
-	_, err := c.exec("insert into meta values (?, 1)", name)
+	_, err := c.Exec("insert into meta values (?, 1)", name)
 	return err
 }
 
 func noted(t *testing.T, s *Store) (names []string) {
 	t.Helper()
 	err := s.read(t.Context(), "test", func(c *conn) error {
-		return c.each("select name from meta where name <> 'lanes' order by name", func(r *row) error {
+		return c.Each("select name from meta where name <> 'lanes' order by name", func(r *row) error {
 			names = append(names, r.ColumnText(0))
 			return nil
 		})
@@ -61,7 +61,7 @@ func TestCallsThatWaitTogetherShareATransaction(t *testing.T) {
 		return func() error {
 			return s.write(t.Context(), "test", func(c *conn) error {
 				n := 0
-				_, err := c.one("select count(*) from meta where name <> 'lanes'", func(r *row) error {
+				_, err := c.One("select count(*) from meta where name <> 'lanes'", func(r *row) error {
 					n = r.ColumnInt(0)
 					return nil
 				})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 // loader reads runs, documents and payloads on one connection, each at most once.
@@ -62,7 +63,7 @@ type stateRow struct {
 
 // stateAt reads stateColumns from col on.
 func stateAt(r *row, col int) stateRow {
-	st := stateRow{version: r.ColumnInt64(col + 12), doc: bytesAt(r, col+13), options: r.ColumnText(col + 14)}
+	st := stateRow{version: r.ColumnInt64(col + 12), doc: link.BytesAt(r, col+13), options: r.ColumnText(col + 14)}
 	headerAt(r, col, &st.run)
 	return st
 }
@@ -97,7 +98,7 @@ func (l *loader) run(run id) (*store.RunState, error) {
 	seen, found := l.rows[run]
 	if !found {
 		var err error
-		found, err = l.c.one(runSQL, func(r *row) error {
+		found, err = l.c.One(runSQL, func(r *row) error {
 			seen = stateAt(r, 0)
 			return nil
 		}, run)
@@ -124,14 +125,14 @@ func (l *loader) run(run id) (*store.RunState, error) {
 func headerAt(r *row, col int, m *machine.Run) {
 	m.Tenant, m.Workflow, m.Header.Version = r.ColumnText(col), r.ColumnText(col+1), r.ColumnInt(col+2)
 	m.Key, m.Home, m.MachineVersion = r.ColumnText(col+3), r.ColumnText(col+4), r.ColumnInt(col+5)
-	m.CreatedAt, m.Status = timeAt(r, col+6), machine.Status(r.ColumnText(col+7))
-	m.Seq, m.At = r.ColumnInt64(col+8), timeAt(r, col+9)
-	m.StartedAt, m.FinishedAt = timeAt(r, col+10), timeAt(r, col+11)
+	m.CreatedAt, m.Status = link.TimeAt(r, col+6), machine.Status(r.ColumnText(col+7))
+	m.Seq, m.At = r.ColumnInt64(col+8), link.TimeAt(r, col+9)
+	m.StartedAt, m.FinishedAt = link.TimeAt(r, col+10), link.TimeAt(r, col+11)
 }
 
 func (l *loader) document(run id, path string) (doc []byte, err error) {
-	_, err = l.c.one("select doc from scopes where run = ? and path = ?", func(r *row) error {
-		doc = bytesAt(r, 0)
+	_, err = l.c.One("select doc from scopes where run = ? and path = ?", func(r *row) error {
+		doc = link.BytesAt(r, 0)
 		return nil
 	}, run, path)
 	return doc, err
@@ -166,14 +167,14 @@ func (l *loader) payload(run id, ref machine.Ref) (json.RawMessage, error) {
 	}
 	var payload json.RawMessage
 	see := func(r *row) error {
-		payload = bytesAt(r, 0)
+		payload = link.BytesAt(r, 0)
 		return nil
 	}
 	var err error
 	if ref.Key == "" {
-		_, err = l.c.one("select payload from journal where run = ? and seq = ?", see, run, ref.Seq)
+		_, err = l.c.One("select payload from journal where run = ? and seq = ?", see, run, ref.Seq)
 	} else {
-		_, err = l.c.one("select data from run_values where run = ? and key = ? and idx = ?", see, run, ref.Key, ref.Index)
+		_, err = l.c.One("select data from run_values where run = ? and key = ? and idx = ?", see, run, ref.Key, ref.Index)
 	}
 	put(&l.paid, want, payload)
 	return payload, err

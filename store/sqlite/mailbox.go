@@ -6,6 +6,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 // Tell is [store.Mailbox.Tell].
@@ -14,7 +15,7 @@ func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, er
 	err := s.write(ctx, "tell", func(c *conn) error {
 		now := s.o.Clock()
 		for i := range messages {
-			why, err := c.tell(&messages[i], now)
+			why, err := tell(c, &messages[i], now)
 			if err != nil {
 				return err
 			}
@@ -32,13 +33,13 @@ func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, er
 }
 
 // tell records a message, or says why the run cannot have it.
-func (c *conn) tell(m *store.Message, now machine.Time) (why, err error) {
-	run, ok := parseID(m.RunID)
+func tell(c *conn, m *store.Message, now machine.Time) (why, err error) {
+	run, ok := link.ParseID(m.RunID)
 	if !ok {
 		return store.ErrNotFound, nil
 	}
 	ended := false
-	found, err := c.one("select status from runs where id = ? and tenant = ?", func(r *row) error {
+	found, err := c.One("select status from runs where id = ? and tenant = ?", func(r *row) error {
 		ended = machine.Status(r.ColumnText(0)).Ended()
 		return nil
 	}, run, m.Tenant)
@@ -50,7 +51,7 @@ func (c *conn) tell(m *store.Message, now machine.Time) (why, err error) {
 	case ended:
 		return store.ErrEnded, nil
 	}
-	told, err := c.one("select 1 from told where run = ? and id = ?", func(*row) error { return nil }, run, m.ID)
+	told, err := c.One("select 1 from told where run = ? and id = ?", func(*row) error { return nil }, run, m.ID)
 	if told || err != nil {
 		return nil, err
 	}
@@ -58,27 +59,27 @@ func (c *conn) tell(m *store.Message, now machine.Time) (why, err error) {
 		return why, nil
 	}
 	e := &m.Event
-	_, err = c.exec(`insert into inbox (tenant, run, id, kind, at, path, name, key, attempt, cause, payload, facts)
+	_, err = c.Exec(`insert into inbox (tenant, run, id, kind, at, path, name, key, attempt, cause, payload, facts)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, m.Tenant, run, m.ID, string(e.Kind), now, e.Path, e.Name, e.Key, e.Attempt,
 		e.Cause, e.Payload, e.Facts)
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.exec("insert into told values (?, ?, last_insert_rowid())", run, m.ID)
+	_, err = c.Exec("insert into told values (?, ?, last_insert_rowid())", run, m.ID)
 	return nil, err
 }
 
 // Inbox is [store.Mailbox.Inbox].
 func (s *Store) Inbox(ctx context.Context, limit int) (out []store.Message, err error) {
 	err = s.read(ctx, "inbox", func(c *conn) error {
-		return c.each(`select seq, tenant, run, id, kind, at, path, name, key, attempt, cause, payload, facts from inbox
+		return c.Each(`select seq, tenant, run, id, kind, at, path, name, key, attempt, cause, payload, facts from inbox
 			order by seq limit 0 + ?`, func(r *row) error {
 			out = append(out, store.Message{
-				Seq: r.ColumnInt64(0), Tenant: r.ColumnText(1), RunID: idAt(r, 2).String(), ID: r.ColumnText(3),
+				Seq: r.ColumnInt64(0), Tenant: r.ColumnText(1), RunID: link.IDAt(r, 2).String(), ID: r.ColumnText(3),
 				Event: machine.Event{
-					Kind: machine.EventKind(r.ColumnText(4)), At: timeAt(r, 5), Path: r.ColumnText(6), Name: r.ColumnText(7),
-					Key: r.ColumnText(8), Attempt: r.ColumnInt(9), Cause: r.ColumnInt64(10), Payload: bytesAt(r, 11),
-					Facts: bytesAt(r, 12),
+					Kind: machine.EventKind(r.ColumnText(4)), At: link.TimeAt(r, 5), Path: r.ColumnText(6), Name: r.ColumnText(7),
+					Key: r.ColumnText(8), Attempt: r.ColumnInt(9), Cause: r.ColumnInt64(10), Payload: link.BytesAt(r, 11),
+					Facts: link.BytesAt(r, 12),
 				},
 			})
 			return nil
@@ -97,15 +98,15 @@ const (
 func (s *Store) Due(ctx context.Context, limit int) (out []store.Timer, next machine.Time, err error) {
 	err = s.read(ctx, "due", func(c *conn) error {
 		now := s.o.Clock()
-		err := c.each(dueSQL, func(r *row) error {
+		err := c.Each(dueSQL, func(r *row) error {
 			out = append(out, timerAt(r))
 			return nil
 		}, now, max(limit, 0))
 		if err != nil {
 			return err
 		}
-		_, err = c.one(nextSQL, func(r *row) error {
-			next = timeAt(r, 0)
+		_, err = c.One(nextSQL, func(r *row) error {
+			next = link.TimeAt(r, 0)
 			return nil
 		}, now)
 		return err
@@ -115,6 +116,6 @@ func (s *Store) Due(ctx context.Context, limit int) (out []store.Timer, next mac
 
 func timerAt(r *row) store.Timer {
 	return store.Timer{
-		RunID: idAt(r, 0).String(), Key: r.ColumnText(1), Tenant: r.ColumnText(2), Due: timeAt(r, 3), Cause: r.ColumnInt64(4),
+		RunID: link.IDAt(r, 0).String(), Key: r.ColumnText(1), Tenant: r.ColumnText(2), Due: link.TimeAt(r, 3), Cause: r.ColumnInt64(4),
 	}
 }

@@ -55,16 +55,16 @@ func (s *Store) migrate(ctx context.Context, c *conn) error {
 	if err := s.begin(ctx, c); err != nil {
 		return err
 	}
-	defer c.rollback()
+	defer c.Rollback()
 	if _, err := s.recognise(c); err != nil { // another process may have been first
 		return err
 	}
-	_, version, err := c.identity()
+	_, version, err := identity(c)
 	if err != nil {
 		return err
 	}
 	if version == 0 {
-		if err := c.do(createMigrations); err != nil {
+		if err := c.Do(createMigrations); err != nil {
 			return err
 		}
 	}
@@ -76,14 +76,14 @@ func (s *Store) migrate(ctx context.Context, c *conn) error {
 	if err := s.verify(c); err != nil {
 		return err
 	}
-	return c.do("commit")
+	return c.Do("commit")
 }
 
 // current says whether nothing is to be done, without taking the write lock.
 func (s *Store) current(ctx context.Context, c *conn) (bool, error) {
 	version := 0
 	err := patient(ctx, func() (err error) {
-		_, version, err = c.identity()
+		_, version, err = identity(c)
 		return err
 	})
 	if err != nil || version < len(migrations()) {
@@ -93,22 +93,22 @@ func (s *Store) current(ctx context.Context, c *conn) (bool, error) {
 }
 
 func (s *Store) apply(c *conn, number int, m migration) error {
-	if err := sqlitex.ExecuteScript(c.db, strings.TrimSpace(m.text), nil); err != nil {
+	if err := sqlitex.ExecuteScript(c.DB, strings.TrimSpace(m.text), nil); err != nil {
 		return err
 	}
-	_, err := c.exec("insert into migrations values (?, ?, ?, ?)", number, m.name, m.sum, s.o.Clock())
+	_, err := c.Exec("insert into migrations values (?, ?, ?, ?)", number, m.name, m.sum, s.o.Clock())
 	if err != nil {
 		return err
 	}
-	if err := c.do(fmt.Sprintf("pragma user_version = %d", number)); err != nil {
+	if err := c.Do(fmt.Sprintf("pragma user_version = %d", number)); err != nil {
 		return err
 	}
-	return c.do(fmt.Sprintf("pragma application_id = %d", applicationID))
+	return c.Do(fmt.Sprintf("pragma application_id = %d", applicationID))
 }
 
 // verify sees that the file was made by the migrations that this program knows.
 func (s *Store) verify(c *conn) error {
-	return c.each("select number, name, sum from migrations order by number", func(r *row) error {
+	return c.Each("select number, name, sum from migrations order by number", func(r *row) error {
 		n := r.ColumnInt(0)
 		if n > len(migrations()) || r.ColumnText(2) != migrations()[n-1].sum {
 			return unusable("use the millrace that wrote it", "%s was made by another migration %s", s.path, r.ColumnText(1))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 // older makes a file as a program made it that knew the first n migrations, with these rows.
@@ -39,7 +40,7 @@ func TestAFileOfTheFirstReleaseIsBroughtUpWithAllThatItHolds(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "old.db")
 	run := benchRun(5)
-	id, _ := parseID(run.ID)
+	id, _ := link.ParseID(run.ID)
 	hexID := "x'" + hex.EncodeToString(id[:]) + "'"
 	doc := "x'" + hex.EncodeToString(run.EncodeRoot()) + "'"
 	older(t, path, 1, strings.NewReplacer("RUN", hexID, "DOC", doc).Replace(`

@@ -27,7 +27,7 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	if err := s.prepare(ctx, c); err != nil {
-		return errors.Join(err, c.db.Close())
+		return errors.Join(err, c.DB.Close())
 	}
 	s.hints = newHints(s)
 	s.log = newCheckpointer(ctx, s)
@@ -84,7 +84,7 @@ func (s *Store) connect(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	db.SetBusyTimeout(0) // see patient
-	c := &conn{db: db}
+	c := &conn{DB: db}
 	ctx, cancel := context.WithTimeout(ctx, s.o.BusyTimeout)
 	defer cancel()
 	if err := s.setUp(ctx, c); err != nil {
@@ -96,10 +96,10 @@ func (s *Store) connect(ctx context.Context) (*conn, error) {
 func (s *Store) setUp(ctx context.Context, c *conn) error {
 	fresh := false
 	err := patient(ctx, func() (err error) {
-		if err := c.do("begin"); err != nil { // one view, while another process may be making the file
+		if err := c.Do("begin"); err != nil { // one view, while another process may be making the file
 			return err
 		}
-		defer c.rollback()
+		defer c.Rollback()
 		fresh, err = s.recognise(c)
 		return err
 	})
@@ -122,7 +122,7 @@ func (s *Store) setUp(ctx context.Context, c *conn) error {
 		pragmas = append(pragmas, fmt.Sprintf("max_page_count = %d", s.o.maxPages))
 	}
 	for _, p := range pragmas {
-		if err := patient(ctx, func() error { return c.do("pragma " + p) }); err != nil {
+		if err := patient(ctx, func() error { return c.Do("pragma " + p) }); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (s *Store) setUp(ctx context.Context, c *conn) error {
 func (s *Store) isLogged(ctx context.Context, c *conn) error {
 	mode := ""
 	err := patient(ctx, func() error {
-		_, err := c.one("pragma journal_mode", func(r *row) error { mode = r.ColumnText(0); return nil })
+		_, err := c.One("pragma journal_mode", func(r *row) error { mode = r.ColumnText(0); return nil })
 		return err
 	})
 	if err == nil && mode != "wal" {
@@ -144,12 +144,12 @@ func (s *Store) isLogged(ctx context.Context, c *conn) error {
 
 // recognise reads, in a transaction, whose file it is and of which version, and says whether it is empty.
 func (s *Store) recognise(c *conn) (fresh bool, err error) {
-	application, version, err := c.identity()
+	application, version, err := identity(c)
 	if err != nil {
 		return false, err
 	}
 	tables := 0
-	_, err = c.one("select count(*) from sqlite_schema", func(r *row) error { tables = r.ColumnInt(0); return nil })
+	_, err = c.One("select count(*) from sqlite_schema", func(r *row) error { tables = r.ColumnInt(0); return nil })
 	switch {
 	case err != nil:
 		return false, err
@@ -165,11 +165,11 @@ func (s *Store) recognise(c *conn) (fresh bool, err error) {
 	return tables == 0, nil
 }
 
-func (c *conn) identity() (application, version int, err error) {
-	_, err = c.one("pragma application_id", func(r *row) error { application = r.ColumnInt(0); return nil })
+func identity(c *conn) (application, version int, err error) {
+	_, err = c.One("pragma application_id", func(r *row) error { application = r.ColumnInt(0); return nil })
 	if err != nil {
 		return 0, 0, err
 	}
-	_, err = c.one("pragma user_version", func(r *row) error { version = r.ColumnInt(0); return nil })
+	_, err = c.One("pragma user_version", func(r *row) error { version = r.ColumnInt(0); return nil })
 	return application, version, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/listing"
 )
 
 // planOf gives SQLite's plan of a statement, its lines joined.
@@ -14,14 +15,14 @@ func planOf(t *testing.T, s *Store, query string) (plan string, opcodes []string
 	t.Helper()
 	c := <-s.writer
 	defer func() { s.writer <- c }()
-	err := c.each("explain query plan "+query, func(r *row) error {
+	err := c.Each("explain query plan "+query, func(r *row) error {
 		plan += r.ColumnText(3) + "\n"
 		return nil
 	})
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
-	err = c.each("explain "+query, func(r *row) error {
+	err = c.Each("explain "+query, func(r *row) error {
 		opcodes = append(opcodes, r.ColumnText(1))
 		return nil
 	})
@@ -139,7 +140,7 @@ func TestLettersWalkAnIndex(t *testing.T) {
 		{"by id", store.LetterFilter{IDs: []int64{1}}, "INDEX dead_letters_tenant (tenant=? AND id=?)"},
 		{"all", store.LetterFilter{}, "INDEX dead_letters_tenant (tenant=?)"},
 	} {
-		query, _, _ := lettersQuery(&test.filter)
+		query, _, _ := listing.Letters(&test.filter)
 		plan, _ := planOf(t, s, query)
 		if !strings.Contains(plan, test.walks) || strings.Contains(plan, "SCAN d") {
 			t.Errorf("%s does not walk %s:\n%s", test.name, test.walks, plan)

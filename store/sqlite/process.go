@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 // Beat is [store.Worker.Beat]. It also takes the owner's lock, whose freedom will prove the process's death.
@@ -20,7 +21,7 @@ func (s *Store) Beat(ctx context.Context, p store.Process) error {
 		return s.fault(ctx, "beat", err)
 	}
 	return s.write(ctx, "beat", func(c *conn) error {
-		_, err := c.exec(`insert into processes values (?, ?, ?, ?, ?, ?) on conflict (owner) do update set
+		_, err := c.Exec(`insert into processes values (?, ?, ?, ?, ?, ?) on conflict (owner) do update set
 			host = excluded.host, pid = excluded.pid, serves = excluded.serves, draining = excluded.draining,
 			beat_at = excluded.beat_at`, p.Owner, p.Host, p.PID, string(serves), p.Draining, s.o.Clock())
 		return err
@@ -37,7 +38,7 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 
 func (s *Store) forgetProcess(ctx context.Context, owner string) error {
 	return s.write(ctx, "retire", func(c *conn) error {
-		_, err := c.exec("delete from processes where owner = ?", owner)
+		_, err := c.Exec("delete from processes where owner = ?", owner)
 		return err
 	})
 }
@@ -116,7 +117,7 @@ func (s *Store) bury(ctx context.Context, dead []string) error {
 	for _, owner := range dead {
 		holds := false
 		err := s.read(ctx, "expired", func(c *conn) (err error) {
-			holds, err = c.one("select 1 from tasks indexed by tasks_leased where state = 2 and owner = ? limit 1",
+			holds, err = c.One("select 1 from tasks indexed by tasks_leased where state = 2 and owner = ? limit 1",
 				func(*row) error { return nil }, owner)
 			return err
 		})
@@ -146,16 +147,16 @@ func liveRows(c *conn, query string, args ...any) (out []store.Live, err error) 
 
 // eachLive reads live tasks with their lanes, and says why the programs of one cannot be read.
 func eachLive(c *conn, query string, see func(l *store.Live, damage error), args ...any) error {
-	return c.each(query, func(r *row) error {
+	return c.Each(query, func(r *row) error {
 		l := &store.Live{
-			State: store.TaskState(r.ColumnInt(10)), Due: timeAt(r, 11), Token: r.ColumnInt64(12), Owner: r.ColumnText(13),
-			LeaseUntil: timeAt(r, 14), ClaimedAt: timeAt(r, 15), Stop: r.ColumnBool(16), Tenant: r.ColumnText(18),
+			State: store.TaskState(r.ColumnInt(10)), Due: link.TimeAt(r, 11), Token: r.ColumnInt64(12), Owner: r.ColumnText(13),
+			LeaseUntil: link.TimeAt(r, 14), ClaimedAt: link.TimeAt(r, 15), Stop: r.ColumnBool(16), Tenant: r.ColumnText(18),
 		}
 		l.Task = store.Task{
-			RunID: idAt(r, 0).String(), Path: r.ColumnText(1), Lane: laneAt(r, 17), Priority: r.ColumnInt(3),
+			RunID: link.IDAt(r, 0).String(), Path: r.ColumnText(1), Lane: laneAt(r, 17), Priority: r.ColumnInt(3),
 			Attempt: r.ColumnInt(4), Cause: r.ColumnInt64(7), Lease: r.ColumnInt64(8), ReadyAt: machine.Time(r.ColumnInt64(9)),
 		}
-		see(l, decodeTask(&l.Task, bytesAt(r, 5), bytesAt(r, 6)))
+		see(l, decodeTask(&l.Task, link.BytesAt(r, 5), link.BytesAt(r, 6)))
 		return nil
 	}, args...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 // queuesSQL walks the live tasks once; ended ones have no row. A person asks it now and then, nothing hot does.
@@ -19,10 +20,10 @@ const queuesSQL = `select l.id, l.tenant, l.queue, l.handler, l.workflow, l.paus
 // Queues is [store.Reader.Queues].
 func (s *Store) Queues(ctx context.Context, tenant string) (out []store.Depth, err error) {
 	err = s.read(ctx, "queues", func(c *conn) error {
-		return c.each(queuesSQL, func(r *row) error {
+		return c.Each(queuesSQL, func(r *row) error {
 			out = append(out, store.Depth{
 				Lane: laneAt(r, 0), Ready: r.ColumnInt(6), Delayed: r.ColumnInt(7), Leased: r.ColumnInt(8), Held: r.ColumnInt(9),
-				Oldest: timeAt(r, 10),
+				Oldest: link.TimeAt(r, 10),
 			})
 			return nil
 		}, tenant, s.o.Clock())
@@ -33,8 +34,8 @@ func (s *Store) Queues(ctx context.Context, tenant string) (out []store.Depth, e
 // Processes is [store.Reader.Processes].
 func (s *Store) Processes(ctx context.Context) (out []store.ProcessRow, err error) {
 	err = s.read(ctx, "processes", func(c *conn) error {
-		return c.each("select owner, host, pid, serves, draining, beat_at from processes order by owner", func(r *row) error {
-			p := store.ProcessRow{BeatAt: timeAt(r, 5)}
+		return c.Each("select owner, host, pid, serves, draining, beat_at from processes order by owner", func(r *row) error {
+			p := store.ProcessRow{BeatAt: link.TimeAt(r, 5)}
 			p.Owner, p.Host, p.PID, p.Draining = r.ColumnText(0), r.ColumnText(1), r.ColumnInt(2), r.ColumnBool(4)
 			if err := json.Unmarshal([]byte(r.ColumnText(3)), &p.Serves); err != nil {
 				return fmt.Errorf("what process %s serves: %w", p.Owner, err)

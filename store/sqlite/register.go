@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 // Register is [store.Definitions.Register].
@@ -25,10 +26,10 @@ func (s *Store) Register(ctx context.Context, w store.Workflow) (version int, cr
 
 func (s *Store) register(c *conn, w store.Workflow) (version int, created bool, err error) {
 	free, same := 1, 0
-	_, err = c.one("select version, hash from workflows where tenant = ? and name = ? order by version desc limit 1",
+	_, err = c.One("select version, hash from workflows where tenant = ? and name = ? order by version desc limit 1",
 		func(r *row) error {
 			free = r.ColumnInt(0) + 1
-			if [32]byte(bytesAt(r, 1)) == w.Hash {
+			if [32]byte(link.BytesAt(r, 1)) == w.Hash {
 				same = r.ColumnInt(0)
 			}
 			return nil
@@ -43,8 +44,8 @@ func (s *Store) register(c *conn, w store.Workflow) (version int, created bool, 
 		w.Version = free
 	}
 	var equal bool
-	found, err := c.one("select hash from workflows where tenant = ? and name = ? and version = ?", func(r *row) error {
-		equal = [32]byte(bytesAt(r, 0)) == w.Hash
+	found, err := c.One("select hash from workflows where tenant = ? and name = ? and version = ?", func(r *row) error {
+		equal = [32]byte(link.BytesAt(r, 0)) == w.Hash
 		return nil
 	}, w.Tenant, w.Name, w.Version)
 	switch {
@@ -55,7 +56,7 @@ func (s *Store) register(c *conn, w store.Workflow) (version int, created bool, 
 	case found:
 		return w.Version, false, nil
 	}
-	_, err = c.exec("insert into workflows values (?, ?, ?, ?, ?, ?)", w.Tenant, w.Name, w.Version, w.Hash, orEmpty(w.Doc),
+	_, err = c.Exec("insert into workflows values (?, ?, ?, ?, ?, ?)", w.Tenant, w.Name, w.Version, w.Hash, orEmpty(w.Doc),
 		s.o.Clock())
 	return w.Version, true, err
 }
@@ -71,15 +72,15 @@ const workflowColumns = "tenant, name, version, hash, doc, created_at"
 
 func workflowAt(r *row) store.Workflow {
 	return store.Workflow{
-		Tenant: r.ColumnText(0), Name: r.ColumnText(1), Version: r.ColumnInt(2), Hash: [32]byte(bytesAt(r, 3)),
-		Doc: bytesAt(r, 4), CreatedAt: timeAt(r, 5),
+		Tenant: r.ColumnText(0), Name: r.ColumnText(1), Version: r.ColumnInt(2), Hash: [32]byte(link.BytesAt(r, 3)),
+		Doc: link.BytesAt(r, 4), CreatedAt: link.TimeAt(r, 5),
 	}
 }
 
 // Workflow is [store.Definitions.Workflow].
 func (s *Store) Workflow(ctx context.Context, tenant, name string, version int) (w store.Workflow, err error) {
 	err = s.read(ctx, "workflow", func(c *conn) error {
-		found, err := c.one("select "+workflowColumns+` from workflows where tenant = ? and name = ? and (? = 0 or version = ?)
+		found, err := c.One("select "+workflowColumns+` from workflows where tenant = ? and name = ? and (? = 0 or version = ?)
 			order by version desc limit 1`, func(r *row) error {
 			w = workflowAt(r)
 			return nil
@@ -95,7 +96,7 @@ func (s *Store) Workflow(ctx context.Context, tenant, name string, version int) 
 // Workflows is [store.Definitions.Workflows].
 func (s *Store) Workflows(ctx context.Context, tenant string) (out []store.Workflow, err error) {
 	err = s.read(ctx, "workflows", func(c *conn) error {
-		return c.each("select "+workflowColumns+` from workflows as w where tenant = ? and version =
+		return c.Each("select "+workflowColumns+` from workflows as w where tenant = ? and version =
 			(select max(version) from workflows where tenant = w.tenant and name = w.name) order by name`, func(r *row) error {
 			out = append(out, workflowAt(r))
 			return nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 const (
@@ -23,12 +24,12 @@ func (s *Store) Renew(ctx context.Context, held []store.Held, lease time.Duratio
 		now := s.o.Clock()
 		for i, h := range held {
 			var t store.Task
-			run, found, err := c.held(h, &t, &out[i])
+			run, found, err := standing(c, h, &t, &out[i])
 			if err != nil {
 				return err
 			}
 			if found && lease > 0 {
-				if _, err := c.exec(prolongSQL, now.Add(leaseOf(&t, lease)), run, h.Path); err != nil {
+				if _, err := c.Exec(prolongSQL, now.Add(leaseOf(&t, lease)), run, h.Path); err != nil {
 					return err
 				}
 			}
@@ -45,14 +46,14 @@ func (s *Store) Renew(ctx context.Context, held []store.Held, lease time.Duratio
 	return out, nil
 }
 
-// held finds the task that h holds, and says in out how it stands.
-func (c *conn) held(h store.Held, t *store.Task, out *store.Renewed) (id, bool, error) {
+// standing finds the task that h holds, and says in out how it stands.
+func standing(c *conn, h store.Held, t *store.Task, out *store.Renewed) (id, bool, error) {
 	*out = store.Renewed{Held: h, Lost: true}
-	run, ok := parseID(h.RunID)
+	run, ok := link.ParseID(h.RunID)
 	if !ok || h.Token == 0 {
 		return run, false, nil
 	}
-	found, err := c.one(heldSQL, func(r *row) error {
+	found, err := c.One(heldSQL, func(r *row) error {
 		out.Lost, out.Stop = false, r.ColumnBool(0)
 		t.Lease = r.ColumnInt64(1)
 		return nil

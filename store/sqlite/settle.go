@@ -9,6 +9,8 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
+	"github.com/millrace-go/millrace/store/sqlite/internal/listing"
 )
 
 const maxSkew = machine.Time(time.Second / time.Microsecond)
@@ -97,7 +99,7 @@ func newMember(st *store.Settlement, content error) *member {
 		Settlement: st, content: content, root: st.Run.EncodeRoot(), changes: st.Run.Changes(), endsAt: -1, holdsAt: -1,
 		freesAt: -1,
 	}
-	run, ok := parseID(st.Run.ID)
+	run, ok := link.ParseID(st.Run.ID)
 	m.id, m.unknown = run, !ok
 	if content != nil {
 		return m
@@ -221,13 +223,13 @@ func bet(err error) error {
 
 func (w *settling) advance(m *member, before int64) (int, error) {
 	r := m.Run
-	return w.c.exec(advanceSQL, string(r.Status), r.Seq, r.At, r.StartedAt, r.FinishedAt,
-		rare(r.Status), m.endsAt < 0 && r.Status.Ended(), m.failure, m.root, m.id, r.Tenant, m.From, before)
+	return w.c.Exec(advanceSQL, string(r.Status), r.Seq, r.At, r.StartedAt, r.FinishedAt,
+		listing.Rare(r.Status), m.endsAt < 0 && r.Status.Ended(), m.failure, m.root, m.id, r.Tenant, m.From, before)
 }
 
 // stands reads version and length of the journal; 0 for a run that is not there.
 func (w *settling) stands(m *member) (version, seq int64, err error) {
-	_, err = w.c.one(standsSQL, func(r *row) error {
+	_, err = w.c.One(standsSQL, func(r *row) error {
 		version, seq = r.ColumnInt64(0), r.ColumnInt64(1)
 		return nil
 	}, m.id, m.Run.Tenant)
@@ -237,14 +239,14 @@ func (w *settling) stands(m *member) (version, seq int64, err error) {
 // guard asks a guard, and removes the task of one that holds.
 func (w *settling) guard(m *member, g store.Guard) (bool, error) {
 	if g.Remove {
-		n, err := w.c.exec(dropSQL, m.id, g.Path, g.Token)
+		n, err := w.c.Exec(dropSQL, m.id, g.Path, g.Token)
 		return n > 0, err
 	}
 	return w.holds(m, g)
 }
 
 func (w *settling) holds(m *member, g store.Guard) (bool, error) {
-	return w.c.one(guardSQL, func(*row) error { return nil }, m.id, g.Path, g.Token)
+	return w.c.One(guardSQL, func(*row) error { return nil }, m.id, g.Path, g.Token)
 }
 
 // carefully settles a member and leaves the others unharmed, whatever becomes of it.
@@ -293,17 +295,17 @@ func (m *member) refusal(err error) store.Settled {
 
 // saved runs do and undoes it alone when it fails.
 func (w *settling) saved(do func() error) error {
-	if err := w.c.do("savepoint member"); err != nil {
+	if err := w.c.Do("savepoint member"); err != nil {
 		return err
 	}
 	err := do()
 	if err != nil {
 		w.s.lanes.forget()
-		if err := w.c.do("rollback to member"); err != nil {
+		if err := w.c.Do("rollback to member"); err != nil {
 			return err
 		}
 	}
-	if e := w.c.do("release member"); e != nil {
+	if e := w.c.Do("release member"); e != nil {
 		return e
 	}
 	return err

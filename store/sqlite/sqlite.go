@@ -17,6 +17,7 @@ import (
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/sqlite/internal/filelock"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 // Options are settings of a Store. The zero value is usable.
@@ -66,6 +67,12 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
+type (
+	conn = link.Conn
+	row  = link.Row
+	id   = link.ID
+)
+
 const readerCount = 4
 
 // Open opens the file at path, which is made when it does not exist, and brings its schema up to this program's version.
@@ -106,10 +113,10 @@ func (s *Store) Close() error {
 		w := <-s.writer
 		for range readerCount {
 			if c := <-s.readers; c != nil {
-				err = firstError(err, c.db.Close())
+				err = firstError(err, c.DB.Close())
 			}
 		}
-		err = firstError(err, s.hints.close(), w.db.Close(), s.owners.Close(), s.turn.Close())
+		err = firstError(err, s.hints.close(), w.DB.Close(), s.owners.Close(), s.turn.Close())
 	})
 	return err
 }

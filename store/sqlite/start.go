@@ -7,6 +7,8 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
+	"github.com/millrace-go/millrace/store/sqlite/internal/listing"
 )
 
 // Start is [store.Starter.Start]. Like Settle it bets that the database refuses no content, and takes care when it does.
@@ -107,7 +109,7 @@ func deref(s *store.Started) store.Started {
 // earlier gives the answer when the id or the key is taken.
 func (w *settling) earlier(m *starting, h *machine.Header) (*store.Started, error) {
 	var out *store.Started
-	_, err := w.c.one("select tenant from runs where id = ?", func(r *row) error {
+	_, err := w.c.One("select tenant from runs where id = ?", func(r *row) error {
 		out = &store.Started{RunID: h.ID}
 		if r.ColumnText(0) != h.Tenant {
 			out = &store.Started{Err: fmt.Errorf("start of run %s: %w: the id is taken", h.ID, store.ErrRefused)}
@@ -117,10 +119,10 @@ func (w *settling) earlier(m *starting, h *machine.Header) (*store.Started, erro
 	if out != nil || err != nil || h.Key == "" {
 		return out, err
 	}
-	_, err = w.c.one("select run, hash from run_keys where tenant = ? and workflow = ? and key = ?", func(r *row) error {
-		out = &store.Started{RunID: idAt(r, 0).String()}
-		if [32]byte(bytesAt(r, 1)) != m.KeyHash {
-			out = &store.Started{Err: &store.ConflictError{What: "key", Name: h.Key, RunID: idAt(r, 0).String()}}
+	_, err = w.c.One("select run, hash from run_keys where tenant = ? and workflow = ? and key = ?", func(r *row) error {
+		out = &store.Started{RunID: link.IDAt(r, 0).String()}
+		if [32]byte(link.BytesAt(r, 1)) != m.KeyHash {
+			out = &store.Started{Err: &store.ConflictError{What: "key", Name: h.Key, RunID: link.IDAt(r, 0).String()}}
 		}
 		return nil
 	}, h.Tenant, h.Workflow, h.Key)
@@ -133,13 +135,13 @@ const createSQL = `insert into runs (id, tenant, workflow, workflow_version, key
 
 func (w *settling) create(m *starting, h *machine.Header) ([]store.Claimed, error) {
 	r := m.member.Run
-	_, err := w.c.exec(createSQL, m.id, h.Tenant, h.Workflow, h.Version, h.Key, h.Home, h.MachineVersion, h.CreatedAt,
-		string(r.Status), r.Seq, r.At, r.StartedAt, r.FinishedAt, rare(r.Status), m.failure, h.Options.Encode(), m.root)
+	_, err := w.c.Exec(createSQL, m.id, h.Tenant, h.Workflow, h.Version, h.Key, h.Home, h.MachineVersion, h.CreatedAt,
+		string(r.Status), r.Seq, r.At, r.StartedAt, r.FinishedAt, listing.Rare(r.Status), m.failure, h.Options.Encode(), m.root)
 	if err != nil {
 		return nil, err
 	}
 	if h.Key != "" {
-		_, err := w.c.exec("insert into run_keys values (?, ?, ?, ?, ?)", h.Tenant, h.Workflow, h.Key, m.id, m.KeyHash)
+		_, err := w.c.Exec("insert into run_keys values (?, ?, ?, ?, ?)", h.Tenant, h.Workflow, h.Key, m.id, m.KeyHash)
 		if err != nil {
 			return nil, err
 		}

@@ -7,15 +7,16 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 // readRun runs look on one snapshot in which the run exists and is the tenant's.
 func (s *Store) readRun(ctx context.Context, op, tenant, runID string, look func(c *conn, run id) error) error {
 	return s.read(ctx, op, func(c *conn) error {
-		run, ok := parseID(runID)
+		run, ok := link.ParseID(runID)
 		if ok {
 			var err error
-			ok, err = c.one("select 1 from runs where id = ? and tenant = ?", func(*row) error { return nil }, run, tenant)
+			ok, err = c.One("select 1 from runs where id = ? and tenant = ?", func(*row) error { return nil }, run, tenant)
 			if err != nil {
 				return err
 			}
@@ -58,12 +59,12 @@ func (l *loader) under(run id, prefix string, to *machine.Run) error {
 	if prefix != "" {
 		query, args = underSQL, []any{run, prefix, after(prefix)}
 	}
-	return l.c.each(query, func(r *row) error {
+	return l.c.Each(query, func(r *row) error {
 		path := r.ColumnText(0)
 		if to.Known(path) {
 			return nil
 		}
-		return putDocument(to, path, bytesAt(r, 1))
+		return putDocument(to, path, link.BytesAt(r, 1))
 	}, args...)
 }
 
@@ -78,15 +79,15 @@ func after(prefix string) string {
 func (s *Store) Documents(ctx context.Context, tenant, runID string) (out map[string][]byte, err error) {
 	err = s.readRun(ctx, "documents", tenant, runID, func(c *conn, run id) error {
 		out = map[string][]byte{}
-		_, err := c.one("select doc from runs where id = ?", func(r *row) error {
-			out[""] = bytesAt(r, 0)
+		_, err := c.One("select doc from runs where id = ?", func(r *row) error {
+			out[""] = link.BytesAt(r, 0)
 			return nil
 		}, run)
 		if err != nil {
 			return err
 		}
-		return c.each(allSQL, func(r *row) error {
-			out[r.ColumnText(0)] = bytesAt(r, 1)
+		return c.Each(allSQL, func(r *row) error {
+			out[r.ColumnText(0)] = link.BytesAt(r, 1)
 			return nil
 		}, run)
 	})
@@ -125,7 +126,7 @@ func (s *Store) Tasks(ctx context.Context, tenant, runID string, paths []string)
 // Timers is [store.Reader.Timers].
 func (s *Store) Timers(ctx context.Context, tenant, runID string) (out []store.Timer, err error) {
 	err = s.readRun(ctx, "timers", tenant, runID, func(c *conn, run id) error {
-		return c.each("select run, key, tenant, due, cause from timers where run = ? order by key", func(r *row) error {
+		return c.Each("select run, key, tenant, due, cause from timers where run = ? order by key", func(r *row) error {
 			out = append(out, timerAt(r))
 			return nil
 		}, run)
@@ -138,12 +139,12 @@ func (s *Store) Journal(
 	ctx context.Context, tenant, runID string, after int64, limit int,
 ) (out []store.Entry, err error) {
 	err = s.readRun(ctx, "journal", tenant, runID, func(c *conn, run id) error {
-		return c.each(`select seq, at, kind, path, name, key, attempt, cause, payload, facts from journal
+		return c.Each(`select seq, at, kind, path, name, key, attempt, cause, payload, facts from journal
 			where run = ? and seq > ? order by seq limit 0 + ?`, func(r *row) error {
 			out = append(out, store.Entry{
-				Seq: r.ColumnInt64(0), At: timeAt(r, 1), Kind: machine.EventKind(r.ColumnText(2)), Path: r.ColumnText(3),
+				Seq: r.ColumnInt64(0), At: link.TimeAt(r, 1), Kind: machine.EventKind(r.ColumnText(2)), Path: r.ColumnText(3),
 				Name: r.ColumnText(4), Key: r.ColumnText(5), Attempt: r.ColumnInt(6), Cause: r.ColumnInt64(7),
-				Payload: bytesAt(r, 8), Facts: bytesAt(r, 9),
+				Payload: link.BytesAt(r, 8), Facts: link.BytesAt(r, 9),
 			})
 			return nil
 		}, run, after, max(limit, 0))

@@ -24,7 +24,7 @@ func (s *Store) Pause(ctx context.Context, p store.Pause) (changed bool, err err
 		return false, fmt.Errorf("pause: %w", err)
 	}
 	err = s.write(ctx, "pause", func(c *conn) error {
-		n, err := c.exec(pauseSQL, p.Tenant, string(p.Kind), p.Name, p.By, p.Reason, s.o.Clock())
+		n, err := c.Exec(pauseSQL, p.Tenant, string(p.Kind), p.Name, p.By, p.Reason, s.o.Clock())
 		if changed = n > 0; err != nil || !changed {
 			return err
 		}
@@ -36,7 +36,7 @@ func (s *Store) Pause(ctx context.Context, p store.Pause) (changed bool, err err
 // Unpause is [store.Supply.Unpause].
 func (s *Store) Unpause(ctx context.Context, tenant string, kind store.PauseKind, name string) (changed bool, err error) {
 	err = s.write(ctx, "unpause", func(c *conn) error {
-		n, err := c.exec("delete from pauses where tenant = ? and kind = ? and name = ?", tenant, string(kind), name)
+		n, err := c.Exec("delete from pauses where tenant = ? and kind = ? and name = ?", tenant, string(kind), name)
 		if changed = n > 0; err != nil || !changed {
 			return err
 		}
@@ -52,14 +52,14 @@ func (s *Store) Unpause(ctx context.Context, tenant string, kind store.PauseKind
 // flag changes the flags of the lanes that a pause covers. What shares the transaction looks again.
 func (s *Store) flag(c *conn, query, tenant string, kind store.PauseKind, name string) error {
 	s.lanes.stale = true
-	_, err := c.exec(query, tenant, string(kind), name)
+	_, err := c.Exec(query, tenant, string(kind), name)
 	return err
 }
 
 // Pauses is [store.Supply.Pauses].
 func (s *Store) Pauses(ctx context.Context, tenant string) (out []store.Pause, err error) {
 	err = s.read(ctx, "pauses", func(c *conn) error {
-		return c.each("select kind, name, who, reason, at from pauses where tenant = ? order by kind, name", func(r *row) error {
+		return c.Each("select kind, name, who, reason, at from pauses where tenant = ? order by kind, name", func(r *row) error {
 			out = append(out, store.Pause{
 				Tenant: tenant, Kind: store.PauseKind(r.ColumnText(0)), Name: r.ColumnText(1), By: r.ColumnText(2),
 				Reason: r.ColumnText(3), At: machine.Time(r.ColumnInt64(4)),

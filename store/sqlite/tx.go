@@ -27,7 +27,7 @@ func (s *Store) begin(ctx context.Context, c *conn) error {
 		}
 	}
 	defer s.turn.Give()
-	return patient(ctx, func() error { return c.do("begin immediate") })
+	return patient(ctx, func() error { return c.Do("begin immediate") })
 }
 
 // patient repeats what fails because the database is busy, until ctx ends; then it gives the last failure.
@@ -52,13 +52,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 		return false
 	case <-timer.C:
 		return true
-	}
-}
-
-func (c *conn) rollback() {
-	c.db.SetInterrupt(nil)
-	if !c.db.AutocommitEnabled() {
-		_ = c.do("rollback") // SQLite has undone it already when this fails
 	}
 }
 
@@ -93,11 +86,11 @@ func (s *Store) glance(ctx context.Context, held **conn, look func(c *conn) erro
 		*held = c
 	}
 	c := *held
-	defer c.rollback()
+	defer c.Rollback()
 	if err := s.snapshot(ctx, c); err != nil {
 		return err
 	}
-	return c.interruptible(ctx, look)
+	return c.Interruptible(ctx, look)
 }
 
 // snapshot begins a reading transaction. The first read fixes what it sees and is the only one that can find the database
@@ -106,12 +99,12 @@ func (s *Store) snapshot(ctx context.Context, c *conn) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.BusyTimeout)
 	defer cancel()
 	return patient(ctx, func() error {
-		if err := c.do("begin"); err != nil {
+		if err := c.Do("begin"); err != nil {
 			return err
 		}
-		_, err := c.one("select value from meta where name = 'lanes'", func(*row) error { return nil })
+		_, err := c.One("select value from meta where name = 'lanes'", func(*row) error { return nil })
 		if err != nil {
-			c.rollback()
+			c.Rollback()
 		}
 		return err
 	})

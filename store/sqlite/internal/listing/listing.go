@@ -1,0 +1,144 @@
+// Package listing writes the statements of lists: a filter in, a statement and its arguments out.
+//
+// It imports store, machine and the connection of SQLite.
+package listing
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
+)
+
+const defaultRows = 100
+
+// rareStatuses are those that the index runs_rare finds: looked for, and few.
+var rareStatuses = []machine.Status{
+	machine.Failed, machine.Dead, machine.Aborted, machine.Cancelled, machine.Parked, machine.Paused, machine.Stopping,
+	machine.Compensating,
+}
+
+// Rare says whether the index runs_rare holds runs of this status.
+func Rare(s machine.Status) bool { return slices.Contains(rareStatuses, s) }
+
+// Runs gives the statement that finds what f selects: columns of runs, newest first. It walks the primary key backwards,
+// or the index of rare statuses.
+func Runs(columns string, f *store.Filter) (string, []any) {
+	w := where{terms: []string{"tenant = ?"}, args: []any{f.Tenant}}
+	w.equals("workflow", f.Workflow)
+	w.equals("key", f.Key)
+	if len(f.Status) > 0 {
+		w.and("status in (?"+strings.Repeat(", ?", len(f.Status)-1)+")", texts(f.Status)...)
+		if !slices.ContainsFunc(f.Status, func(s machine.Status) bool { return !Rare(s) }) {
+			w.and("rare = 1")
+		}
+	}
+	for name, value := range f.Labels {
+		w.and(`exists (select 1 from json_each(iif(json_valid(options), options, '{}'), '$.labels')
+			where key = ? and value = ?)`, name, value)
+	}
+	if suffix := strings.ReplaceAll(f.IDSuffix, "-", ""); suffix != "" {
+		w.and("substr(lower(hex(id)), ?) = ?", -len(suffix), suffix)
+	}
+	w.failed("error", f.FailedAt, f.Code)
+	w.between("created_at", f.Since, f.Until)
+	if f.Before != "" {
+		w.and("id < ?", before(f.Before))
+	}
+	return "select " + columns + " from runs where " + strings.Join(w.terms, " and ") +
+		" order by id desc limit 0 + ?", append(w.args, cmp.Or(f.Limit, defaultRows))
+}
+
+// where gathers the conditions of a filter.
+type where struct {
+	terms []string
+	args  []any
+}
+
+func (w *where) and(term string, args ...any) {
+	w.terms = append(w.terms, term)
+	w.args = append(w.args, args...)
+}
+
+// equals asks for a value; "" asks for nothing.
+func (w *where) equals(column, want string) {
+	if want != "" {
+		w.and(column+" = ?", want)
+	}
+}
+
+// between asks for a time from since on and before until; zero asks for nothing.
+func (w *where) between(column string, since, until machine.Time) {
+	if since != 0 {
+		w.and(column+" >= ?", since)
+	}
+	if until != 0 {
+		w.and(column+" < ?", until)
+	}
+}
+
+// failed asks for step and code of an error. One that is no JSON has neither: SQLite would fail the whole query.
+func (w *where) failed(column, step, code string) {
+	if step != "" {
+		w.and("iif(json_valid("+column+"), "+column+" ->> '$.step', null) = ?", step)
+	}
+	if code != "" {
+		w.and("iif(json_valid("+column+"), "+column+" ->> '$.code', null) = ?", code)
+	}
+}
+
+func texts(statuses []machine.Status) []any {
+	out := make([]any, len(statuses))
+	for i, s := range statuses {
+		out[i] = string(s)
+	}
+	return out
+}
+
+// before gives the id of a keyset; what is no id is before everything.
+func before(text string) link.ID {
+	i, _ := link.ParseID(text)
+	return i
+}
+
+// Letters gives the statement that finds what f selects, newest first; ok is false when that is nothing. It walks the
+// primary key backwards, or an index of the tenant's, of one run's or of open letters.
+func Letters(f *store.LetterFilter) (query string, args []any, ok bool) {
+	w := where{terms: []string{"d.tenant = ?"}, args: []any{f.Tenant}}
+	if f.RunID != "" {
+		run, ok := link.ParseID(f.RunID)
+		if !ok {
+			return "", nil, false
+		}
+		w.and("d.run = ?", run)
+	}
+	if f.IDs != nil {
+		ids, err := json.Marshal(f.IDs)
+		if err != nil {
+			return "", nil, false
+		}
+		w.and("d.id in (select value from json_each(?))", string(ids))
+	}
+	switch f.State {
+	case "":
+	case machine.LetterOpen:
+		w.and("d.state = 'open'")
+	default:
+		w.and("d.state = ?", string(f.State))
+	}
+	w.equals("r.workflow", f.Workflow)
+	w.equals("d.kind", string(f.Kind))
+	w.equals("d.path", f.Path)
+	w.failed("d.error", f.FailedAt, f.Code)
+	w.between("d.created_at", f.Since, f.Until)
+	if f.Before != 0 {
+		w.and("d.id < ?", f.Before)
+	}
+	return `select d.id, d.tenant, d.run, r.workflow, d.kind, d.path, d.error, d.state, d.created_at, d.closed_at
+		from dead_letters as d join runs as r on r.id = d.run where ` + strings.Join(w.terms, " and ") +
+		" order by d.id desc limit 0 + ?", append(w.args, cmp.Or(f.Limit, len(f.IDs), defaultRows)), true
+}
