@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,13 +32,23 @@ func TestWithoutFaultsItIsTheStoreUnderneath(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		t.Helper()
-		s := open(nil)
+		var clock atomic.Int64
+		clock.Store(int64(now))
+		inner := memory.New(func() machine.Time { return machine.Time(clock.Load()) })
+		s := faulty.New(inner, nil)
 		t.Cleanup(func() {
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
 		})
-		return storetest.Harness{Store: s}
+		return storetest.Harness{
+			Store:   s,
+			Advance: func(d time.Duration) { clock.Add(d.Microseconds()) },
+			Damage: func(t *testing.T, runID, path string, doc []byte) {
+				t.Helper()
+				inner.Damage(runID, path, doc)
+			},
+		}
 	})
 }
 
@@ -75,6 +86,34 @@ func TestALostAnswerWasCommitted(t *testing.T) {
 	}
 	if _, err := s.Workflow(t.Context(), "acme", "a", 0); err != nil {
 		t.Errorf("after the lost answer: %v", err)
+	}
+}
+
+// C1
+func TestAnOrderWhoseAnswerWasLostMayBeRepeated(t *testing.T) {
+	t.Parallel()
+	s := open(func(op string, n int) faulty.Fault {
+		if (op == "Pause" || op == "Unpause") && n == 1 {
+			return faulty.Fault{Lose: faulty.Outage(op)}
+		}
+		return faulty.Fault{}
+	})
+	ctx := t.Context()
+	p := store.Pause{Tenant: "acme", Kind: store.PauseQueue, Name: "mail", By: "ann"}
+	if _, err := s.Pause(ctx, p); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("got %v, want an outage", err)
+	}
+	if changed, err := s.Pause(ctx, p); changed || err != nil {
+		t.Errorf("the repeat: %t, %v, want no change", changed, err)
+	}
+	if _, err := s.Unpause(ctx, p.Tenant, p.Kind, p.Name); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("got %v, want an outage", err)
+	}
+	if changed, err := s.Unpause(ctx, p.Tenant, p.Kind, p.Name); changed || err != nil {
+		t.Errorf("the repeat: %t, %v, want no change", changed, err)
+	}
+	if all, err := s.Pauses(ctx, p.Tenant); len(all) != 0 || err != nil {
+		t.Errorf("in the end: %v, %v, want no pause", all, err)
 	}
 }
 
