@@ -57,7 +57,13 @@ func open(path string) (*ledger, error) {
 	return &ledger{conn: conn}, nil
 }
 
-func (l *ledger) close() error { return l.conn.Close() }
+// close closes a ledger; one that was never opened too.
+func (l *ledger) close() error {
+	if l == nil {
+		return nil
+	}
+	return l.conn.Close()
+}
 
 // atomically calls f in a transaction.
 func (l *ledger) atomically(ctx context.Context, f func() error) (err error) {

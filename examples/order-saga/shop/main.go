@@ -58,11 +58,15 @@ func run(ctx context.Context, args []string, out, messages io.Writer) (err error
 		return err
 	}
 	all := services(slog.New(slog.NewTextHandler(messages, nil)))
+	defer func() {
+		for _, s := range all {
+			err = errors.Join(err, s.book.close())
+		}
+	}()
 	for _, s := range all {
 		if s.book, err = open(filepath.Join(*folder, s.name+".db")); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, s.book.close()) }()
 	}
 	switch flags.Arg(0) {
 	case "":

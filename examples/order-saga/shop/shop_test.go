@@ -100,8 +100,11 @@ func TestTheServicesKeepTheirWord(t *testing.T) {
 		"it is undone before it comes":     {"shipping", []asked{{del, "/parcels?key=k", "u", "", 200}, {del, "/parcels?key=k", "u", "", 200}, {post, "/parcels", "k", `{ "order": "o", "pieces": 2 }`, 410}}, nil},
 		"an answer is lost":                {"shipping", []asked{{post, "/parcels", "k", `{ "order": "o", "pieces": 2, "silent": true }`, 0}, {post, "/parcels", "k", `{ "order": "o", "pieces": 2 }`, 201}}, []int64{1}},
 		"a charge is disputed": {"payments", []asked{
-			{post, "/charges", "k", `{ "order": "o", "cents": 5, "dispute": true }`, 201}, {post, "/refunds?key=k", "u", "", 409}, {post, "/settle", "s", "", 200},
-			{post, "/refunds?key=k", "u", "", 200}, {post, "/refunds?key=k", "u", "", 200},
+			{post, "/charges", "k", `{ "order": "o", "cents": 5, "dispute": true }`, 201},
+			{post, "/refunds?key=k", "u", "", 409},
+			{post, "/settle", "s", "", 200},
+			{post, "/refunds?key=k", "u", "", 200},
+			{post, "/refunds?key=k", "u", "", 200},
 		}, []int64{5, -5}},
 	} {
 		t.Run(name, func(t *testing.T) {
