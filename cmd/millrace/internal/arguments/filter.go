@@ -46,10 +46,10 @@ var statuses = []string{
 	"pending", "running", "paused", "parked", "stopping", "compensating", "succeeded", "failed", "cancelled", "aborted", "dead",
 }
 
-// Build gives the filter. Where no status was named, otherwise are the statuses that are meant; none: all.
-func (f *Filter) Build(tenant string, now time.Time, otherwise ...machine.Status) (store.Filter, error) {
+// Build gives the filter, without a tenant. Where no status was named, otherwise are the statuses that are meant; none: all.
+func (f *Filter) Build(now time.Time, otherwise ...machine.Status) (store.Filter, error) {
 	out := store.Filter{
-		Tenant: tenant, Workflow: f.workflow, Key: f.key, FailedAt: f.failedAt, Code: f.code, Limit: f.limit, Status: otherwise,
+		Workflow: f.workflow, Key: f.key, FailedAt: f.failedAt, Code: f.code, Limit: f.limit, Status: otherwise,
 	}
 	if err := checkLimit(f.limit, f.unsaid); err != nil {
 		return out, err
@@ -124,9 +124,9 @@ var kinds = []string{
 	string(machine.LetterFinally),
 }
 
-// Build gives the filter of letters, and that of their runs (which matters when OfRuns says so).
-func (f *LetterFilter) Build(tenant string, now time.Time) (store.LetterFilter, store.Filter, error) {
-	runs, err := f.Filter.Build(tenant, now)
+// Build gives the filter of letters, and that of their runs (which matters when OfRuns says so), both without a tenant.
+func (f *LetterFilter) Build(now time.Time) (store.LetterFilter, store.Filter, error) {
+	runs, err := f.Filter.Build(now)
 	if err != nil {
 		return store.LetterFilter{}, runs, err
 	}
@@ -134,7 +134,7 @@ func (f *LetterFilter) Build(tenant string, now time.Time) (store.LetterFilter, 
 		return store.LetterFilter{}, runs, mistake(suggest.DidYouMean(f.kind, kinds, "kinds are "+strings.Join(kinds, ", ")), "there is no kind %q", f.kind)
 	}
 	letters := store.LetterFilter{
-		Tenant: tenant, Workflow: f.workflow, Kind: machine.LetterKind(f.kind), Code: f.code, FailedAt: f.failedAt,
+		Workflow: f.workflow, Kind: machine.LetterKind(f.kind), Code: f.code, FailedAt: f.failedAt,
 		Since: runs.Since, Until: runs.Until, Limit: f.limit,
 	}
 	// What is said of the failure and of the times is said of the letters.

@@ -41,6 +41,22 @@ type Mistake struct {
 // Error gives the message.
 func (m *Mistake) Error() string { return m.Message }
 
+// Wrong gives a Mistake for what only a command can know.
+func Wrong(hint, format string, args ...any) error { return mistake(hint, format, args...) }
+
+// AboutRun says in a command's help how a run is named.
+const AboutRun = `RUN is an id, the end of one (4 characters or more), WORKFLOW/KEY, or @last; left out, it is the newest run.`
+
+// AtMost checks the number of arguments of a command; form is how it is called.
+func AtMost(n int, form string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > n {
+			return mistake(form, "unexpected argument %q", args[n])
+		}
+		return nil
+	}
+}
+
 func mistake(hint, format string, args ...any) error {
 	return &Mistake{Message: fmt.Sprintf(format, args...), Hint: hint}
 }

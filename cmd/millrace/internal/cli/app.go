@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/millrace-go/millrace/cmd/millrace/internal/orders"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 )
 
@@ -120,7 +121,8 @@ database; a run that was interrupted, even by kill -9, goes on where it was.`,
 	root.AddCommand(
 		a.initCommand(), a.runCommand(), a.resumeCommand(), a.startCommand(), a.workerCommand(), a.watchCommand(),
 		a.runsCommand(), a.showCommand(), a.logsCommand(), a.journalCommand(), a.queuesCommand(),
-		a.cancelCommand(), a.abortCommand(), a.pauseCommand(), a.retryCommand(), a.deadCommand(), a.doctorCommand(),
+		orders.Cancel(a.atDesk), orders.Abort(a.atDesk), orders.Pause(a.atDesk), orders.Retry(a.atDesk), orders.Dead(a.atDesk, a.atList),
+		orders.Doctor(a.atDesk),
 		a.validateCommand(), a.graphCommand(), a.registerCommand(), a.workflowsCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	a.complete(root)

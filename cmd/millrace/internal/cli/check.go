@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/workflow"
 )
@@ -134,11 +135,4 @@ func buildVersion() (version, commit string) {
 }
 
 // atMost checks the number of arguments.
-func atMost(n int, form string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) > n {
-			return usage(form, "unexpected argument %q", args[n])
-		}
-		return nil
-	}
-}
+func atMost(n int, form string) cobra.PositionalArgs { return arguments.AtMost(n, form) }

@@ -9,11 +9,11 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
-	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/orders"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
-	k := &control{verb: "resume", statuses: []machine.Status{machine.Paused}, supplies: true}
+	k := orders.Resume()
 	var f driveFlags
 	var detach bool
 	c := &cobra.Command{
@@ -35,24 +35,24 @@ asks; without a terminal it needs --yes.
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		filtered := arguments.Given(c)
-		supplies, _ := divide(args)
+		supplies, _ := orders.Divide(args)
 		if detach || k.DryRun || filtered || len(args) > 1 || len(supplies) > 0 {
 			if len(args) == 0 && !filtered {
 				args = []string{"@last"}
 			}
-			return a.control(c.Context(), k, args, filtered)
+			return k.Do(c.Context(), a.atDesk, args, filtered)
 		}
 		return a.resume(c.Context(), strings.Join(args, ""), f, k)
 	}
 	f.add(c)
 	c.Flags().BoolVar(&detach, "detach", false, "only lift the pause: workers go on with it")
-	k.filter.Add(c, 0)
-	k.Terms.Add(c, "runs")
+	k.Add(c)
 	return c
 }
 
-func (a *app) resume(ctx context.Context, ref string, f driveFlags, k *control) error {
-	if err := sign(&k.Terms); err != nil {
+func (a *app) resume(ctx context.Context, ref string, f driveFlags, k *orders.Control) error {
+	o, err := a.signed(k.Order())
+	if err != nil {
 		return err
 	}
 	st, db, err := a.open(ctx)
@@ -65,7 +65,6 @@ func (a *app) resume(ctx context.Context, ref string, f driveFlags, k *control) 
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
-	o := k.Order()
 	f.lift = &o
 	return a.driveRun(ctx, st, db, id, f)
 }

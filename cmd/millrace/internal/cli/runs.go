@@ -36,8 +36,8 @@ func (a *app) runsCommand() *cobra.Command {
   millrace runs --code declined --failed-at charge`,
 		Args: atMost(0, "usage: millrace runs [--workflow W] [--status S,..] [--key K] [--label L=V] [--since T] [--until T] [--limit N]"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			filter, err := f.Build(a.tenant, time.Now())
-			filter.Before = before
+			filter, err := f.Build(time.Now())
+			filter.Tenant, filter.Before = a.tenant, before
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 )
 
@@ -21,7 +22,7 @@ func plural(n int, word string) string {
 	return itoa(n) + " " + word + "s"
 }
 
-const aboutRun = `RUN is an id, the end of one (4 characters or more), WORKFLOW/KEY, or @last; left out, it is the newest run.`
+const aboutRun = arguments.AboutRun
 
 func (a *app) showCommand() *cobra.Command {
 	var all bool

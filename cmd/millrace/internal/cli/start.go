@@ -11,7 +11,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
-	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/orders"
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
@@ -224,7 +224,9 @@ func (a *app) tellStart(
 	case !s.Created:
 		a.say("the run was started before under this key")
 	}
-	a.tellServers(ctx, client, s.RunID)
+	if need := orders.Need(ctx, client, a.tenant, s.RunID); need != "" {
+		a.say("%s", need)
+	}
 	return writeText(a.out, s.RunID+"\n")
 }
 
@@ -233,18 +235,4 @@ func (a *app) waitFor(ctx context.Context, client *millrace.Client, db database,
 	w := f.watchFlags
 	w.wait = false // it meant: watch
 	return a.watchRun(ctx, client, db, id, w)
-}
-
-// tellServers says when nobody serves what the run needs first.
-func (a *app) tellServers(ctx context.Context, client *millrace.Client, id string) {
-	ctx, cancel := limited(ctx)
-	defer cancel()
-	v, err := client.Show(ctx, a.tenant, id, millrace.ShowOptions{Live: true})
-	if err != nil || len(v.Waiting) == 0 || v.Waiting[0].Needs == "" {
-		return
-	}
-	served, err := client.Serves(ctx, v.Waiting[0].Handler)
-	if err == nil && !served {
-		a.say("run %s waits for %s", screen.Ending(id), v.Waiting[0].Needs)
-	}
 }

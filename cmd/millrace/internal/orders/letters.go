@@ -216,8 +216,8 @@ func (d *Desk) TellLetters(o *LetterOrder, answers []LetterAnswer) error {
 	return d.write(t.Text(d.Width, d.Style))
 }
 
-// LettersRefused says whether an order was refused on one of several letters.
-func LettersRefused(answers []LetterAnswer) bool {
+// lettersRefused says whether an order was refused on one of several letters.
+func lettersRefused(answers []LetterAnswer) bool {
 	for i := range answers {
 		if answers[i].Error != nil {
 			return true

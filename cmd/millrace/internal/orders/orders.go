@@ -1,10 +1,11 @@
 // Package orders carries out what people ask for, on a run or a dead letter or on all that a filter chooses: it shows what is
 // meant, asks, does it one by one, and tells what came of each.
 //
-// Nouns: a [Desk] takes orders and answers them; [Terms] are by whom, why, and under which conditions; an answer says what came
-// of one item.
+// Nouns: a [Desk] takes orders and answers them; [Open] opens one; [Terms] are by whom, why, and under which conditions; an
+// answer says what came of one item. The package holds the commands that order something: cancel, abort, pause, retry, dead,
+// doctor, and the part of resume that only lifts.
 //
-// It imports the root package, store for filters, and its siblings for pictures.
+// It imports the root package, store for filters, and its siblings for arguments and pictures.
 package orders
 
 import (
@@ -21,10 +22,16 @@ import (
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 )
 
+// Open opens the database and lets use work at a desk. Where there is no database yet, it fails, but for a list: then the desk
+// has no client.
+type Open func(ctx context.Context, use func(*Desk) error) error
+
 // Desk takes orders and answers them.
 type Desk struct {
 	Client *millrace.Client
 	Tenant string
+	Who    string // orders when the terms do not say
+	In     io.Reader
 	Out    io.Writer // for answers
 	Err    io.Writer // for people
 	JSON   bool
@@ -34,7 +41,19 @@ type Desk struct {
 	Ask func(question string) (bool, error)
 	// Explain tells code and hint of an error.
 	Explain func(error) (code, hint string)
+	// Verdict is what the program's exit status shall say of what was done without an error.
+	Verdict Verdict
 }
+
+// Verdict is how it went.
+type Verdict int
+
+// The verdicts.
+const (
+	Fine    Verdict = iota
+	Refused         // an order was refused on one of several items
+	Broken          // something is wrong with what is stored
+)
 
 // Terms are by whom and why something is ordered, and under which conditions.
 type Terms struct {
@@ -120,14 +139,8 @@ func (d *Desk) agree(verb, what string, n int, table screen.Table, t *Terms) err
 		return nil
 	}
 	all := plural(n, what)
-	text := table
-	if n > sample {
-		text.Rows = text.Rows[:sample]
-	}
-	d.say("this would %s %s:", verb, all)
-	d.say("%s", strings.TrimRight(text.Text(d.Width, d.Style), "\n"))
-	if n > sample {
-		d.say("... and %d more", n-sample)
+	if d.Ask != nil || !d.JSON {
+		d.sample(verb, all, n, table)
 	}
 	if d.Ask == nil {
 		return &Declined{
@@ -140,6 +153,44 @@ func (d *Desk) agree(verb, what string, n int, table screen.Table, t *Terms) err
 		err = &Declined{Code: "declined", Message: "nothing was done"}
 	}
 	return err
+}
+
+func (d *Desk) sample(verb, all string, n int, table screen.Table) {
+	if n > sample {
+		table.Rows = table.Rows[:sample]
+	}
+	d.say("this would %s %s:", verb, all)
+	d.say("%s", strings.TrimRight(table.Text(d.Width, d.Style), "\n"))
+	if n > sample {
+		d.say("... and %d more", n-sample)
+	}
+}
+
+// tellNeed says what a run needs next, when nobody serves it.
+func (d *Desk) tellNeed(ctx context.Context, id string) {
+	if need := Need(ctx, d.Client, d.Tenant, id); need != "" {
+		d.say("%s", need)
+	}
+}
+
+// Need tells what a run needs next, when nobody serves it; empty when somebody does, or when the store does not say.
+func Need(ctx context.Context, c *millrace.Client, tenant, id string) string {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	v, err := c.Show(ctx, tenant, id, millrace.ShowOptions{Live: true})
+	if err != nil {
+		return ""
+	}
+	for _, w := range v.Waiting {
+		if w.Needs == "" {
+			continue
+		}
+		if served, err := c.Serves(ctx, w.Handler); w.Handler != "" && (err != nil || served) {
+			continue
+		}
+		return "run " + screen.Ending(id) + " waits for " + w.Needs
+	}
+	return ""
 }
 
 func plural(n int, word string) string {

@@ -40,9 +40,6 @@ type RunAnswer struct {
 	err error
 }
 
-// Failed gives why the order was not carried out on this run, nil when it was.
-func (a *RunAnswer) Failed() error { return a.err }
-
 // Runs carries out an order on runs, without telling what came of it. Only a run that was named alone makes an error of a
 // refusal.
 func (d *Desk) Runs(ctx context.Context, o *RunOrder) ([]RunAnswer, error) {
@@ -94,6 +91,7 @@ func (d *Desk) one(ctx context.Context, o *RunOrder, a *RunAnswer) {
 // meant finds the runs that an order is about.
 func (d *Desk) meant(ctx context.Context, o *RunOrder) ([]RunAnswer, error) {
 	if o.Chosen != nil {
+		o.Chosen.Tenant = d.Tenant
 		return d.chosen(ctx, *o.Chosen)
 	}
 	answers := make([]RunAnswer, 0, len(o.Refs))
@@ -167,7 +165,7 @@ func runTable(answers []RunAnswer) screen.Table {
 	return t
 }
 
-// TellRuns tells people what came of an order, and gives whether one was refused.
+// TellRuns tells what came of an order.
 func (d *Desk) TellRuns(o *RunOrder, answers []RunAnswer) error {
 	switch {
 	case d.JSON:
@@ -225,8 +223,8 @@ func (d *Desk) tellPlans(o *RunOrder, answers []RunAnswer) error {
 	return d.write(b.String())
 }
 
-// Refused says whether an order was refused on one of several runs.
-func Refused(answers []RunAnswer) bool {
+// refused says whether an order was refused on one of several runs.
+func refused(answers []RunAnswer) bool {
 	for i := range answers {
 		if answers[i].Error != nil {
 			return true

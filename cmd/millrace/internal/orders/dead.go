@@ -1,9 +1,8 @@
-package cli
+package orders
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strconv"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
-	"github.com/millrace-go/millrace/cmd/millrace/internal/orders"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/suggest"
 	"github.com/millrace-go/millrace/machine"
@@ -19,18 +17,54 @@ import (
 
 // letterFlags are which dead letters are meant, and how a list of them is cut.
 type letterFlags struct {
-	arguments.LetterFilter
+	letterFilter
 	all    bool
 	before int64
 }
 
+// letterFilter is which dead letters are meant.
+type letterFilter struct{ arguments.LetterFilter }
+
+// build gives what the flags choose, but for what only the database tells.
+func (f *letterFilter) build() (*Letters, error) {
+	letters, runs, err := f.Build(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	chosen := &Letters{Filter: letters}
+	if f.OfRuns() {
+		chosen.Runs = &runs
+	}
+	return chosen, nil
+}
+
+// complete adds tenant and run to a choice; ref is the run as it was written, empty for any.
+func (d *Desk) complete(ctx context.Context, l *Letters, ref string) error {
+	l.Filter.Tenant = d.Tenant
+	if l.Runs != nil {
+		l.Runs.Tenant = d.Tenant
+	}
+	if ref == "" {
+		return nil
+	}
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	var err error
+	l.Filter.RunID, err = d.Client.Find(ctx, d.Tenant, ref)
+	return err
+}
+
+// shownLetters is how many letters a list has when nobody says.
+const shownLetters = 20
+
 func (f *letterFlags) add(c *cobra.Command) {
-	f.LetterFilter.Add(c, shownRuns)
+	f.LetterFilter.Add(c, shownLetters)
 	c.Flags().BoolVar(&f.all, "all", false, "every one, not only those that are open")
 	c.Flags().Int64Var(&f.before, "before", 0, "the next page: the `NEXT` that the page before gave")
 }
 
-func (a *app) deadCommand() *cobra.Command {
+// Dead gives the command about dead letters; list opens the desk of a list.
+func Dead(open, list Open) *cobra.Command {
 	var f letterFlags
 	c := &cobra.Command{
 		Use:   "dead",
@@ -48,18 +82,18 @@ does.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				hint := suggest.DidYouMean(args[0], []string{"list", "show", "redrive", "drop"}, "`millrace dead --help` lists what there is")
-				return usage(hint, "there is no command `dead %s`", args[0])
+				return arguments.Wrong(hint, "there is no command `dead %s`", args[0])
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, _ []string) error { return a.deadList(c.Context(), &f) },
+		RunE: func(c *cobra.Command, _ []string) error { return f.list(c.Context(), list) },
 	}
 	f.add(c)
-	c.AddCommand(a.deadListCommand(), a.deadShowCommand(), a.deadOrderCommand("redrive"), a.deadOrderCommand("drop"))
+	c.AddCommand(deadListCommand(list), deadShowCommand(open), deadOrderCommand(open, "redrive"), deadOrderCommand(open, "drop"))
 	return c
 }
 
-func (a *app) deadListCommand() *cobra.Command {
+func deadListCommand(open Open) *cobra.Command {
 	var f letterFlags
 	c := &cobra.Command{
 		Use:   "list",
@@ -67,8 +101,8 @@ func (a *app) deadListCommand() *cobra.Command {
 		Example: `  millrace dead list
   millrace dead list --all --since 7d --json
   millrace dead list --workflow order --kind compensation`,
-		Args: atMost(0, "usage: millrace dead list [--all]"),
-		RunE: func(c *cobra.Command, _ []string) error { return a.deadList(c.Context(), &f) },
+		Args: arguments.AtMost(0, "usage: millrace dead list [--all]"),
+		RunE: func(c *cobra.Command, _ []string) error { return f.list(c.Context(), open) },
 	}
 	f.add(c)
 	return c
@@ -82,27 +116,30 @@ type letterLine struct {
 
 func lineOf(l *millrace.DeadLetter) letterLine { return letterLine{*l, l.Help()} }
 
-func (a *app) deadList(ctx context.Context, f *letterFlags) error {
-	var letters []millrace.DeadLetter
-	var next int64
-	if _, _, err := f.Build(a.tenant, time.Now()); err != nil { // before a database is looked for
+func (f *letterFlags) list(ctx context.Context, open Open) error {
+	chosen, err := f.build()
+	if err != nil {
 		return err
 	}
-	err := a.atDesk(ctx, &orders.Terms{}, func(d *orders.Desk) error {
-		chosen, err := a.choose(ctx, d, &f.LetterFilter)
-		if err != nil {
-			return err
+	if !f.all {
+		chosen.Filter.State = machine.LetterOpen
+	}
+	return open(ctx, func(d *Desk) error {
+		letters, next := []millrace.DeadLetter{}, int64(0)
+		if d.Client != nil {
+			if err := d.complete(ctx, chosen, f.Run); err != nil {
+				return err
+			}
+			if letters, next, err = d.Choose(ctx, chosen, f.before); err != nil {
+				return err
+			}
 		}
-		if !f.all {
-			chosen.Filter.State = machine.LetterOpen
-		}
-		letters, next, err = d.Choose(ctx, chosen, f.before)
-		return err
+		return d.tellLetters(letters, next)
 	})
-	if err != nil && !errors.Is(err, errNoDatabase) {
-		return err
-	}
-	if a.json {
+}
+
+func (d *Desk) tellLetters(letters []millrace.DeadLetter, next int64) error {
+	if d.JSON {
 		lines := make([]letterLine, len(letters))
 		for i := range letters {
 			lines[i] = lineOf(&letters[i])
@@ -111,39 +148,20 @@ func (a *app) deadList(ctx context.Context, f *letterFlags) error {
 		if next != 0 {
 			page["next"] = next
 		}
-		return a.print(page)
+		return d.print(page)
 	}
 	if len(letters) == 0 {
-		a.say("no dead letters")
+		d.say("no dead letters")
 		return nil
 	}
-	err = writeText(a.out, orders.LetterTable(letters, time.Now()).Text(columns(a.out), style(a.out)))
+	err := d.write(LetterTable(letters, time.Now()).Text(d.Width, d.Style))
 	if next != 0 {
-		a.say("there are more: add --before %d", next)
+		d.say("there are more: add --before %d", next)
 	}
 	return err
 }
 
-// choose says which letters a filter means.
-func (a *app) choose(ctx context.Context, d *orders.Desk, f *arguments.LetterFilter) (*orders.Letters, error) {
-	letters, runs, err := f.Build(a.tenant, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	chosen := &orders.Letters{Filter: letters}
-	if f.OfRuns() {
-		chosen.Runs = &runs
-	}
-	if f.Run == "" {
-		return chosen, nil
-	}
-	ctx, cancel := limited(ctx)
-	defer cancel()
-	chosen.Filter.RunID, err = d.Client.Find(ctx, a.tenant, f.Run)
-	return chosen, err
-}
-
-func (a *app) deadShowCommand() *cobra.Command {
+func deadShowCommand(open Open) *cobra.Command {
 	const form = "usage: millrace dead show ID"
 	return &cobra.Command{
 		Use:   "show ID",
@@ -152,30 +170,30 @@ func (a *app) deadShowCommand() *cobra.Command {
   millrace dead show 12 --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(form, "name the dead letter; `millrace dead` lists them")
+				return arguments.Wrong(form, "name the dead letter; `millrace dead` lists them")
 			}
-			return atMost(1, form)(nil, args)
+			return arguments.AtMost(1, form)(nil, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			ids, err := letterIDs(args)
 			if err != nil {
 				return err
 			}
-			return a.deadShow(c.Context(), ids[0])
+			return deadShow(c.Context(), open, ids[0])
 		},
 	}
 }
 
-func (a *app) deadShow(ctx context.Context, id int64) error {
-	return a.atDesk(ctx, &orders.Terms{}, func(d *orders.Desk) error {
+func deadShow(ctx context.Context, open Open, id int64) error {
+	return open(ctx, func(d *Desk) error {
 		l, err := d.Letter(ctx, id)
 		switch {
 		case err != nil:
 			return err
-		case a.json:
-			return a.print(lineOf(&l))
+		case d.JSON:
+			return d.print(lineOf(&l))
 		}
-		return writeText(a.out, screen.LetterPage(&l, time.Now(), columns(a.out)))
+		return d.write(screen.LetterPage(&l, time.Now(), d.Width))
 	})
 }
 
@@ -185,7 +203,7 @@ func letterIDs(args []string) ([]int64, error) {
 	for _, word := range args {
 		id, err := strconv.ParseInt(word, 10, 64)
 		if err != nil || id < 1 {
-			return nil, usage("`millrace dead` lists them with their numbers", "%q is not the number of a dead letter", word)
+			return nil, arguments.Wrong("`millrace dead` lists them with their numbers", "%q is not the number of a dead letter", word)
 		}
 		ids = append(ids, id)
 	}
@@ -194,13 +212,13 @@ func letterIDs(args []string) ([]int64, error) {
 
 // letterOrder is what was said to `dead redrive` and `dead drop`.
 type letterOrder struct {
-	orders.Terms
+	Terms
 	verb   string
-	filter arguments.LetterFilter
+	filter letterFilter
 	input  string
 }
 
-func (a *app) deadOrderCommand(verb string) *cobra.Command {
+func deadOrderCommand(open Open, verb string) *cobra.Command {
 	k := &letterOrder{verb: verb}
 	c := &cobra.Command{
 		Use: verb + " ID..",
@@ -208,11 +226,11 @@ func (a *app) deadOrderCommand(verb string) *cobra.Command {
 			filtered := arguments.Given(c)
 			switch {
 			case len(args) == 0 && !filtered:
-				return usage("`millrace dead` lists them with their numbers", "name dead letters, or choose them by a filter")
+				return arguments.Wrong("`millrace dead` lists them with their numbers", "name dead letters, or choose them by a filter")
 			case len(args) > 0 && filtered:
-				return usage("`millrace dead "+verb+" --help` tells how", "name dead letters, or choose them by a filter, not both")
+				return arguments.Wrong("`millrace dead "+verb+" --help` tells how", "name dead letters, or choose them by a filter, not both")
 			}
-			return a.orderLetters(c.Context(), k, args)
+			return k.do(c.Context(), open, args)
 		},
 	}
 	const many = `
@@ -239,43 +257,56 @@ other kind only the letter changes.` + many
 	return c
 }
 
-func (a *app) orderLetters(ctx context.Context, k *letterOrder, args []string) error {
+func (k *letterOrder) do(ctx context.Context, open Open, args []string) error {
 	ids, err := letterIDs(args)
 	if err != nil {
 		return err
 	}
-	var input json.RawMessage
-	if k.input != "" {
-		if input, err = arguments.ReadJSON(k.input, a.in); err != nil {
+	o := &LetterOrder{Verb: k.verb, IDs: ids}
+	if len(ids) == 0 {
+		if o.Chosen, err = k.filter.build(); err != nil {
 			return err
 		}
 	}
-	return a.atDesk(ctx, &k.Terms, func(d *orders.Desk) error {
-		o := &orders.LetterOrder{Terms: k.Terms, Verb: k.verb, IDs: ids}
-		if len(ids) == 0 {
-			if o.Chosen, err = a.choose(ctx, d, &k.filter); err != nil {
+	return open(ctx, func(d *Desk) error {
+		var input json.RawMessage
+		if k.input != "" {
+			if input, err = arguments.ReadJSON(k.input, d.In); err != nil {
+				return err
+			}
+		}
+		if o.Terms = k.Terms; o.By == "" {
+			o.By = d.Who
+		}
+		if o.Chosen != nil {
+			if err := d.complete(ctx, o.Chosen, k.filter.Run); err != nil {
 				return err
 			}
 		}
 		o.Apply = func(ctx context.Context, id int64) (millrace.Applied, error) {
 			if k.verb == "drop" {
-				return d.Client.Drop(ctx, a.tenant, id, k.Order())
+				return d.Client.Drop(ctx, d.Tenant, id, o.Order())
 			}
-			return d.Client.Redrive(ctx, a.tenant, id, millrace.RedriveOrder{Order: k.Order(), Input: input})
+			return d.Client.Redrive(ctx, d.Tenant, id, millrace.RedriveOrder{Order: o.Order(), Input: input})
 		}
-		answers, err := d.Letters(ctx, o)
-		if err != nil {
-			return err
-		}
-		if orders.LettersRefused(answers) {
-			a.status = statusRefused
-		}
-		if err := d.TellLetters(o, answers); err != nil || a.json || o.DryRun || len(answers) != 1 {
-			return err
-		}
-		if s := answers[0].Status; s != nil && !s.Ended() {
-			a.tellServers(ctx, d.Client, answers[0].Run)
-		}
-		return nil
+		return k.tell(ctx, d, o)
 	})
+}
+
+// tell carries out an order and tells what came of it.
+func (k *letterOrder) tell(ctx context.Context, d *Desk, o *LetterOrder) error {
+	answers, err := d.Letters(ctx, o)
+	if err != nil {
+		return err
+	}
+	if lettersRefused(answers) {
+		d.Verdict = Refused
+	}
+	if err := d.TellLetters(o, answers); err != nil || d.JSON || o.DryRun || len(answers) != 1 {
+		return err
+	}
+	if s := answers[0].Status; s != nil && !s.Ended() {
+		d.tellNeed(ctx, answers[0].Run)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package orders
 
 import (
 	"context"
@@ -8,10 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 )
 
-func (a *app) doctorCommand() *cobra.Command {
+// Doctor gives the command that examines the database.
+func Doctor(open Open) *cobra.Command {
 	var repair string
 	c := &cobra.Command{
 		Use:   "doctor [RUN]",
@@ -25,47 +27,51 @@ RUN is an id, the end of one (4 characters or more), WORKFLOW/KEY, or @last.`,
 		Example: `  millrace doctor
   millrace doctor 5f3a --json
   millrace doctor --repair 5f3a`,
-		Args: atMost(1, "usage: millrace doctor [RUN] [--repair RUN]"),
+		Args: arguments.AtMost(1, "usage: millrace doctor [RUN] [--repair RUN]"),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case repair != "" && len(args) > 0:
-				return usage("examine it afterwards", "--repair takes the run itself")
+				return arguments.Wrong("examine it afterwards", "--repair takes the run itself")
 			case c.Flags().Changed("repair"):
-				return a.repair(c.Context(), repair)
+				return mend(c.Context(), open, repair)
 			}
-			return a.doctor(c.Context(), strings.Join(args, ""))
+			return examine(c.Context(), open, strings.Join(args, ""))
 		},
 	}
 	c.Flags().StringVar(&repair, "repair", "", "rebuild what is stored of this `RUN` from its journal")
 	return c
 }
 
-func (a *app) doctor(ctx context.Context, ref string) error {
-	report, err := withClient(ctx, a, func(c *millrace.Client) (millrace.DoctorReport, error) {
-		o := millrace.DoctorOptions{Tenant: a.tenant}
+func examine(ctx context.Context, open Open, ref string) error {
+	return open(ctx, func(d *Desk) error {
+		options := millrace.DoctorOptions{Tenant: d.Tenant}
 		if ref != "" {
-			find, cancel := limited(ctx)
-			defer cancel()
 			var err error
-			if o.Run, err = c.Find(find, a.tenant, ref); err != nil {
-				return millrace.DoctorReport{}, err
+			if options.Run, err = d.find(ctx, ref); err != nil {
+				return err
 			}
 		}
-		return c.Doctor(ctx, o)
-	})
-	if err != nil {
-		return err
-	}
-	if len(report.Findings) > 0 {
-		a.status = statusStore
-	}
-	if a.json {
-		if report.Findings == nil {
-			report.Findings = []millrace.Finding{}
+		report, err := d.Client.Doctor(ctx, options)
+		if err != nil {
+			return err
 		}
-		return a.print(report)
-	}
-	return writeText(a.out, reportText(&report))
+		if len(report.Findings) > 0 {
+			d.Verdict = Broken
+		}
+		if d.JSON {
+			if report.Findings == nil {
+				report.Findings = []millrace.Finding{}
+			}
+			return d.print(report)
+		}
+		return d.write(reportText(&report))
+	})
+}
+
+func (d *Desk) find(ctx context.Context, ref string) (string, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	return d.Client.Find(ctx, d.Tenant, ref)
 }
 
 func reportText(r *millrace.DoctorReport) string {
@@ -91,30 +97,33 @@ func reportText(r *millrace.DoctorReport) string {
 	return b.String()
 }
 
-func (a *app) repair(ctx context.Context, ref string) error {
-	report, err := withClient(ctx, a, func(c *millrace.Client) (millrace.RepairReport, error) {
-		find, cancel := limited(ctx)
-		defer cancel()
-		id, err := c.Find(find, a.tenant, ref)
+func mend(ctx context.Context, open Open, ref string) error {
+	return open(ctx, func(d *Desk) error {
+		id, err := d.find(ctx, ref)
 		if err != nil {
-			return millrace.RepairReport{}, err
+			return err
 		}
-		return c.Repair(ctx, a.tenant, id)
+		report, err := d.Client.Repair(ctx, d.Tenant, id)
+		switch {
+		case err != nil:
+			return err
+		case d.JSON:
+			return d.print(report)
+		}
+		return d.write(repairText(&report))
 	})
-	switch {
-	case err != nil:
-		return err
-	case a.json:
-		return a.print(report)
-	case !report.Changed:
-		return writeText(a.out, "run "+screen.Ending(report.Run)+": nothing was wrong, nothing was changed\n")
+}
+
+func repairText(r *millrace.RepairReport) string {
+	if !r.Changed {
+		return "run " + screen.Ending(r.Run) + ": nothing was wrong, nothing was changed\n"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "run %s is repaired\n", screen.Ending(report.Run))
+	fmt.Fprintf(&b, "run %s is repaired\n", screen.Ending(r.Run))
 	for _, part := range []struct {
 		name  string
 		items []string
-	}{{"documents", report.Documents}, {"tasks", report.Tasks}, {"timers", report.Timers}} {
+	}{{"document", r.Documents}, {"task", r.Tasks}, {"timer", r.Timers}} {
 		for _, item := range part.items {
 			if item == "" {
 				item = "(the run itself)"
@@ -122,5 +131,5 @@ func (a *app) repair(ctx context.Context, ref string) error {
 			fmt.Fprintf(&b, "  %-10s %s\n", part.name, screen.Clean(item))
 		}
 	}
-	return writeText(a.out, b.String())
+	return b.String()
 }
