@@ -115,6 +115,11 @@ func (l *ledger) apply(ctx context.Context, e *store.Entry) ([]lost, error) {
 	if e.Payload != nil {
 		l.made[machine.Ref{Seq: e.Seq}] = e.Payload
 	}
+	if retries(e) {
+		if err := l.rebuild(ctx); err != nil || l.damage != nil {
+			return nil, err
+		}
+	}
 	var fault error
 	after, effects, err := machine.ApplyLoading(l.def, l.run, event(e), func(r machine.Ref) (json.RawMessage, bool) {
 		if raw, ok := l.made[r]; ok || fault != nil {
@@ -138,6 +143,37 @@ func (l *ledger) apply(ctx context.Context, e *store.Entry) ([]lost, error) {
 	l.told(e)
 	l.run = after.Saved()
 	return l.take(effects), nil
+}
+
+// retries says whether an entry is about what the run did before it ended, which its documents no longer tell.
+func retries(e *store.Entry) bool {
+	return e.Kind == machine.RetryRequested || e.Kind == machine.RedriveRequested && e.Name == string(machine.LetterFailure)
+}
+
+// rebuild replays the journal from its beginning, for the machine to remember what the run did.
+func (l *ledger) rebuild(ctx context.Context) error {
+	var events []machine.Event
+	for int64(len(events)) < l.run.Seq {
+		n := int64(len(events))
+		entries, err := l.st.Journal(ctx, l.run.Tenant, l.run.ID, n, int(min(pageSize, l.run.Seq-n)))
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			l.broken("the journal ends at entry %d and had %d", n, l.run.Seq)
+			return nil
+		}
+		for i := range entries {
+			events = append(events, event(&entries[i]))
+		}
+	}
+	run, err := machine.Rebuild(l.def, l.run.Header, events, nil)
+	if err != nil {
+		l.broken("it cannot be replayed: %v", err)
+		return nil
+	}
+	l.run = run
+	return nil
 }
 
 func event(e *store.Entry) machine.Event {
