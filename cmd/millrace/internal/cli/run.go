@@ -15,6 +15,7 @@ import (
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/voices"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
@@ -150,10 +151,8 @@ func (a *app) safe(err error, id string, status int) error {
 
 // stuck says whether only a person can help with a run now, and nothing of it runs.
 func stuck(v *millrace.View) bool {
-	for _, s := range v.Steps {
-		if s.AttemptAt != nil || s.Undo != nil && s.Undo.AttemptAt != nil {
-			return false
-		}
+	if len(voices.Of(v)) > 0 {
+		return false
 	}
 	if v.Status == machine.Paused || v.Status == machine.Parked {
 		return true

@@ -24,6 +24,20 @@ type Voice struct {
 	Attempt int
 }
 
+// Of gives the attempts that run in v, compensations included.
+func Of(v *millrace.View) []Voice {
+	var out []Voice
+	for _, step := range v.Steps {
+		if step.AttemptAt != nil {
+			out = append(out, Voice{step.Path, step.Attempts})
+		}
+		if u := step.Undo; u != nil && u.AttemptAt != nil {
+			out = append(out, Voice{u.Path, u.Attempts})
+		}
+	}
+	return out
+}
+
 // New gives the room of a run, whose logs lie in folder. The caller owes a Close.
 func New(folder *logfile.Folder, run string) *Room {
 	return &Room{folder: folder, run: run, tails: map[Voice]*logfile.Tail{}, last: map[string]string{}}
@@ -32,15 +46,8 @@ func New(folder *logfile.Folder, run string) *Room {
 // Listen tells the new lines of the attempts that run in v, and lets go of the others.
 func (s *Room) Listen(v *millrace.View, tell func(from Voice, line string)) error {
 	running := map[Voice]bool{}
-	for _, step := range v.Steps {
-		if step.AttemptAt != nil {
-			running[Voice{step.Path, step.Attempts}] = true
-		}
-		if u := step.Undo; u != nil && u.AttemptAt != nil {
-			running[Voice{u.Path, u.Attempts}] = true
-		}
-	}
-	for key := range running {
+	for _, key := range Of(v) {
+		running[key] = true
 		if s.tails[key] == nil {
 			s.tails[key] = s.folder.Tail(s.run, key.Path, key.Attempt)
 		}

@@ -1,0 +1,324 @@
+// Package said prints what the attempts of a run said, from the files beside the database and from the journal.
+//
+// Nouns: a [Choice] is which attempts are meant; a [Printer] prints them.
+//
+// It imports the root package for journals and views, and its siblings for files and pictures.
+package said
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/execute"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/logfile"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/suggest"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/voices"
+	"github.com/millrace-go/millrace/machine"
+)
+
+const (
+	journalPage = 500
+	followEvery = 200 * time.Millisecond
+	callTimeout = 30 * time.Second // bounds one look into the store
+)
+
+func limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, callTimeout)
+}
+
+// Choice is which attempts are meant.
+type Choice struct {
+	Tenant  string
+	Run     string // its id
+	Step    string // the path of a step, with all inside it; empty: every one
+	Attempt int    // only those with this number; 0: every one
+	Failed  bool   // only those that failed
+	Follow  bool   // go on until the run has ended
+}
+
+// Printer prints what attempts said.
+type Printer struct {
+	Client *millrace.Client
+	Folder *logfile.Folder
+	Out    io.Writer
+	Err    io.Writer // for people
+	JSON   bool
+	Style  screen.Style
+}
+
+// Print prints what the attempts of a run said. It blocks until that is all.
+func (p *Printer) Print(ctx context.Context, c Choice) error {
+	l := &logs{Printer: p, Choice: c, follower: p.Client.Follow(c.Tenant, c.Run), room: voices.New(p.Folder, c.Run)}
+	if err := l.tell(ctx); err != nil {
+		return err
+	}
+	return l.conclude()
+}
+
+// logs prints the logs of one run.
+type logs struct {
+	*Printer
+	Choice
+	follower *millrace.Follower
+	room     *voices.Room
+	after    int64 // entries of the journal that were read
+	printed  int
+	silent   int           // attempts that said nothing
+	attempts []attemptText // with --json
+	steps    []string      // paths that there are
+}
+
+// attemptText is what one attempt said, as `logs --json` gives it.
+type attemptText struct {
+	Path    string     `json:"path"`
+	Attempt int        `json:"attempt"`
+	Status  string     `json:"status"` // running, succeeded, failed, lost, stopped, interrupted
+	Code    *string    `json:"code"`
+	EndedAt *time.Time `json:"ended_at"`
+	Log     string     `json:"log"`
+	Whole   bool       `json:"whole"` // false: only the end of it was kept
+}
+
+func (l *logs) tell(ctx context.Context) error {
+	for {
+		v, err := l.view(ctx)
+		if err != nil {
+			return err
+		}
+		if err := l.ended(ctx, v.Seq); err != nil {
+			return err
+		}
+		if !l.Follow {
+			return l.running(v)
+		}
+		if !l.Failed { // which of those that run will fail, nobody knows
+			if err := l.room.Listen(v, l.line); err != nil {
+				return err
+			}
+		}
+		if v.Status.Ended() {
+			return l.room.Close()
+		}
+		<-time.After(followEvery)
+	}
+}
+
+func (l *logs) view(ctx context.Context) (*millrace.View, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	v, err := l.follower.View(ctx, millrace.ShowOptions{Live: true, Steps: -1})
+	if err != nil {
+		return nil, err
+	}
+	l.steps = l.steps[:0]
+	for _, s := range v.Steps {
+		l.steps = append(l.steps, s.Path)
+	}
+	return v, nil
+}
+
+// ended prints the attempts that have ended since it was last called, up to the entry until.
+func (l *logs) ended(ctx context.Context, until int64) error {
+	for l.after < until {
+		entries, err := l.page(ctx)
+		if err != nil || len(entries) == 0 {
+			return err
+		}
+		for _, e := range entries {
+			l.after = e.Seq
+			t, ok := endedAttempt(e)
+			if !ok || !l.wanted(t) {
+				continue
+			}
+			if err := l.attempt(t, e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *logs) page(ctx context.Context) ([]millrace.JournalEntry, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	return l.Client.Journal(ctx, l.Tenant, l.Run, l.after, journalPage)
+}
+
+// ends are the entries of the journal that end an attempt, and what `logs` calls them.
+var ends = map[machine.EventKind]string{
+	machine.TaskSucceeded: "succeeded", machine.TaskFailed: "failed", machine.TaskLost: "lost",
+	machine.TaskStopped: "stopped", machine.TaskReleased: "interrupted",
+}
+
+func endedAttempt(e millrace.JournalEntry) (attemptText, bool) {
+	status, ok := ends[e.Kind]
+	if !ok || e.Attempt == 0 {
+		return attemptText{}, false
+	}
+	t := attemptText{Path: e.Path, Attempt: e.Attempt, Status: status, EndedAt: &e.At}
+	if status == "failed" {
+		if failure := millrace.ErrorOf(e.Payload); failure != nil {
+			t.Code = &failure.Code
+		}
+	}
+	return t, true
+}
+
+func (l *logs) wanted(t attemptText) bool {
+	return l.inside(t.Path) && (l.Attempt == 0 || t.Attempt == l.Attempt) &&
+		(!l.Failed || t.Status == "failed" || t.Status == "lost")
+}
+
+// inside says whether a path is that of the step asked for, or lies inside it.
+func (l *logs) inside(path string) bool {
+	rest, ok := strings.CutPrefix(path, l.Step)
+	return ok && (l.Step == "" || rest == "" || strings.ContainsAny(rest[:1], "/[#~"))
+}
+
+// attempt prints what an attempt that has ended said: from its file if it left one, else from the journal.
+func (l *logs) attempt(t attemptText, e millrace.JournalEntry) error {
+	kept := millrace.FactsOf(e.Facts).Log
+	t.Log, t.Whole = kept, len(kept) < execute.JournalBytes
+	text, found, err := l.Folder.Read(l.Run, t.Path, t.Attempt)
+	if err != nil {
+		return err
+	}
+	if found {
+		t.Log, t.Whole = text, true
+	}
+	told, err := l.room.Leave(voices.Voice{Path: t.Path, Attempt: t.Attempt}) // its lines were printed as they came
+	if err != nil {
+		return err
+	}
+	t.Log = t.Log[min(told, len(t.Log)):]
+	return l.show(t)
+}
+
+// running prints what the attempts under way have said so far.
+func (l *logs) running(v *millrace.View) error {
+	for _, voice := range voices.Of(v) {
+		t := attemptText{Path: voice.Path, Attempt: voice.Attempt, Status: "running", Whole: true}
+		if !l.wanted(t) {
+			continue
+		}
+		var err error
+		if t.Log, _, err = l.Folder.Read(l.Run, t.Path, t.Attempt); err != nil {
+			return err
+		}
+		if err := l.show(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show prints one attempt, if there is anything to say.
+func (l *logs) show(t attemptText) error {
+	failed := t.Status == "failed" || t.Status == "lost"
+	switch {
+	case l.Follow:
+		for line := range strings.Lines(t.Log) {
+			l.line(voices.Voice{Path: t.Path, Attempt: t.Attempt}, strings.TrimRight(line, "\n"))
+		}
+		if failed {
+			l.line(voices.Voice{Path: t.Path, Attempt: t.Attempt}, "["+t.title()+"]")
+		}
+		return nil
+	case l.JSON:
+		l.attempts = append(l.attempts, t)
+		return nil
+	case t.Log == "" && !failed:
+		l.silent++
+		return nil
+	}
+	l.printed++
+	return l.write(l.text(t))
+}
+
+// text gives one attempt for people.
+func (l *logs) text(t attemptText) string {
+	var b strings.Builder
+	if l.printed > 1 {
+		b.WriteString("\n")
+	}
+	head := fmt.Sprintf("== %s, attempt %d: %s", t.Path, t.Attempt, t.title())
+	b.WriteString(l.Style.Heading(screen.Clean(head)) + "\n")
+	if !t.Whole {
+		b.WriteString("[the beginning was not kept]\n")
+	}
+	for line := range strings.Lines(t.Log) {
+		b.WriteString(screen.Plain(strings.TrimRight(line, "\n")) + "\n")
+	}
+	return b.String()
+}
+
+func (t attemptText) title() string {
+	if t.Code != nil {
+		return t.Status + " (" + *t.Code + ")"
+	}
+	return t.Status
+}
+
+// line prints one line while the run is followed.
+func (l *logs) line(from voices.Voice, text string) {
+	if !l.inside(from.Path) || l.Attempt != 0 && l.Attempt != from.Attempt {
+		return
+	}
+	l.printed++
+	if l.JSON {
+		_ = l.printLine(map[string]any{"path": from.Path, "attempt": from.Attempt, "line": text}) // a closed pipe is nobody's fault
+		return
+	}
+	_ = l.write(from.Path + " | " + screen.Plain(text) + "\n")
+}
+
+// conclude says why nothing was printed.
+func (l *logs) conclude() error {
+	switch {
+	case l.JSON && !l.Follow:
+		if l.attempts == nil {
+			l.attempts = []attemptText{}
+		}
+		return l.print(map[string]any{"run": l.Run, "attempts": l.attempts})
+	case l.printed > 0 || l.JSON:
+		return nil
+	case l.silent > 0:
+		l.say("%s said nothing", attempts(l.silent))
+	case l.Step != "":
+		l.say("no attempt of %s is there; %s", l.Step, suggest.DidYouMean(l.Step, l.steps, "`millrace show "+screen.Ending(l.Run)+"` lists the steps"))
+	default:
+		l.say("no attempt has ended or runs; `millrace show %s` tells how the run stands", screen.Ending(l.Run))
+	}
+	return nil
+}
+
+func (l *logs) say(format string, args ...any) { fmt.Fprintf(l.Err, format+"\n", args...) }
+
+func (l *logs) write(text string) error {
+	_, err := io.WriteString(l.Out, text)
+	return err
+}
+
+func (l *logs) print(doc any) error { return l.encode(doc, "  ") }
+
+func (l *logs) printLine(doc any) error { return l.encode(doc, "") }
+
+func (l *logs) encode(doc any, indent string) error {
+	e := json.NewEncoder(l.Out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	return e.Encode(doc)
+}
+
+func attempts(n int) string {
+	if n == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
+}
