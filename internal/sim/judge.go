@@ -144,6 +144,9 @@ func (w *world) honest(r *run, entries []store.Entry) {
 func (w *world) replay(r *run, entries []store.Entry) *machine.Run {
 	p := player{world: w, run: r, made: map[machine.Ref]json.RawMessage{}, timers: map[string]machine.Time{}, state: machine.NewRun(r.header)}
 	for i := range entries {
+		if entries[i].Kind == machine.RetryRequested || entries[i].Kind == machine.RedriveRequested {
+			p.rebuild(entries[:i])
+		}
 		if err := p.play(&entries[i]); err != nil {
 			w.fault("%s: replay of entry %d: %v", r.header.ID, entries[i].Seq, err)
 			return nil
@@ -162,11 +165,35 @@ type player struct {
 	timers map[string]machine.Time
 }
 
-func (p *player) play(e *store.Entry) error {
-	w := p.world
-	ev := machine.Event{
+// rebuild gives the run all that it did before it ended: a retry needs it.
+func (p *player) rebuild(before []store.Entry) {
+	if !p.state.Status.Ended() {
+		return
+	}
+	events := make([]machine.Event, len(before))
+	for i := range before {
+		events[i] = eventOf(&before[i])
+	}
+	run, err := machine.Rebuild(p.world.defs[p.run.header.Workflow], p.run.header, events, nil)
+	if err != nil {
+		p.world.fault("%s cannot be rebuilt: %v", p.run.header.ID, err)
+		return
+	}
+	if !bytes.Equal(run.EncodeRoot(), p.state.EncodeRoot()) {
+		p.world.fault("%s is rebuilt as %s; replay gives %s", p.run.header.ID, run.EncodeRoot(), p.state.EncodeRoot())
+	}
+	p.state = run
+}
+
+func eventOf(e *store.Entry) machine.Event {
+	return machine.Event{
 		Kind: e.Kind, At: e.At, Path: e.Path, Name: e.Name, Key: e.Key, Attempt: e.Attempt, Cause: e.Cause, Payload: e.Payload, Facts: e.Facts,
 	}
+}
+
+func (p *player) play(e *store.Entry) error {
+	w := p.world
+	ev := eventOf(e)
 	if e.Payload != nil {
 		p.made[machine.Ref{Seq: e.Seq}] = e.Payload
 	}

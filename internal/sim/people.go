@@ -28,6 +28,8 @@ func (w *world) people() {
 		w.tellOrder(p, id, machine.PauseRequested)
 	case n < 12:
 		w.tellOrder(p, id, machine.ResumeRequested)
+	case n < 13:
+		w.tellRetry(p, id)
 	default:
 		w.answerLetters(p)
 	}
@@ -42,6 +44,21 @@ func (w *world) tellOrder(p *process, id string, kind machine.EventKind) {
 	err := w.give(p, o)
 	if kind == machine.CancelRequested && errors.Is(err, store.ErrEnded) && was == machine.Succeeded {
 		w.mark("a cancel came after the last success")
+	}
+}
+
+// tellRetry has an ended run do again what is not in force.
+func (w *world) tellRetry(p *process, id string) {
+	if !w.runs[id].ended {
+		return
+	}
+	raw, _ := json.Marshal(machine.Order{By: "ada", Again: w.one(3)}) // texts can be written
+	err := w.give(p, engine.Order{
+		Tenant: tenant, RunID: id, Event: machine.Event{Kind: machine.RetryRequested, Payload: raw}, Ended: true, Rebuild: true,
+	})
+	var unsafe *machine.Refusal
+	if errors.As(err, &unsafe) {
+		w.mark("a retry was refused")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/millrace-go/millrace/internal/sim/internal/oracle"
 	"github.com/millrace-go/millrace/internal/sim/internal/plan"
@@ -208,6 +209,9 @@ func (t *witness) won(r *run, s *store.Settlement, before map[string]store.Live)
 		w.say("    %d %s %s %d", e.Seq, e.Kind, e.Path, e.Attempt)
 		if e.Seq != r.seq+1 || e.Cause < 0 || e.Cause >= e.Seq || e.At < r.at {
 			w.fault("entry %d of %s follows entry %d; its cause is %d, its time %d after %d", e.Seq, r.header.ID, r.seq, e.Cause, e.At, r.at)
+		}
+		if e.At > w.now().Add(time.Second) {
+			w.fault("entry %d of %s is of %s, and it is %s", e.Seq, r.header.ID, e.At.Std(), w.now().Std())
 		}
 		r.seq, r.at = e.Seq, e.At
 		t.ordered(r, e)

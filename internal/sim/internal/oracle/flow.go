@@ -68,10 +68,17 @@ func failed(codes ...string) verdict { return verdict{kind: bad, codes: codes, w
 
 func newFlow(entries []store.Entry) *flow {
 	o := &flow{results: map[string]result{}, fired: map[string]bool{}}
+	paused := false
 	for i := range entries {
 		e := &entries[i]
-		if e.Kind == machine.TimerFired {
-			o.fired[e.Path] = true
+		switch e.Kind {
+		case machine.PauseRequested:
+			paused = true
+		case machine.ResumeRequested:
+			paused = false
+		case machine.TimerFired: // while the run is paused it is set aside, and fires again after that
+			o.fired[e.Path] = o.fired[e.Path] || !paused
+		default:
 		}
 		if e.Kind == machine.RedriveRequested { // a fresh budget
 			delete(o.results, e.Path)

@@ -49,7 +49,7 @@ func (r *Run) orders() orders {
 			o.cancel = e.Seq
 		case e.Kind == machine.AbortRequested:
 			o.abort = e.Seq
-		case e.Kind == machine.RetryRequested:
+		case e.Kind == machine.RetryRequested, e.Kind == machine.RedriveRequested && e.Name == string(machine.LetterFailure):
 			o.retry = e.Seq
 		case e.Kind == machine.DropRequested:
 			o.dropped[e.Path] = e.Seq

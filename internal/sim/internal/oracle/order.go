@@ -31,6 +31,9 @@ func (x *reading) order(unit string, plan []*record) string {
 			}
 			continue
 		}
+		if r.doubtful() {
+			continue
+		}
 		if c := r.step.Undo; c.Once && once[c.Name] {
 			return fmt.Sprintf("%s was undone, and %s had run in this scope", u.path, c.Name)
 		}
@@ -63,7 +66,7 @@ func (x *reading) newest(u *undo, r *record, plan []*record, later []*undo, lead
 		return ""
 	}
 	for _, o := range plan {
-		if o == r || o.lo <= r.hi || o.aside {
+		if o == r || o.lo <= r.hi || o.aside || o.doubtful() {
 			continue
 		}
 		if slices.ContainsFunc(later, func(l *undo) bool { return l.path == o.path }) {
@@ -218,7 +221,7 @@ func (x *reading) letters() string {
 	}
 	doubt := false
 	for _, r := range x.records {
-		if unit, ok := x.unit(r); ok && r.aside && x.undo(r.path) == nil && !(unit == "" && x.safe(r)) {
+		if unit, ok := x.unit(r); ok && r.aside && x.Status != machine.Succeeded && x.undo(r.path) == nil && !(unit == "" && x.safe(r)) {
 			left = r.path
 		}
 		doubt = doubt || r.optional && r.step.UndoKnown

@@ -76,7 +76,7 @@ func (h *history) plain() []string {
 			out = append(out, fmt.Sprintf("%s was undone at %d, and needed no undoing%s", u.path, u.start, h.list()))
 		case r != nil && r.lo > u.start && h.orders.retry == 0:
 			out = append(out, fmt.Sprintf("%s was undone at %d, before it ended at %d", u.path, u.start, r.lo))
-		case u.done > 1 && h.orders.retry == 0:
+		case u.done > 1:
 			out = append(out, fmt.Sprintf("%s was undone %d times", u.path, u.done))
 		}
 	}

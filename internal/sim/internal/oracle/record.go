@@ -21,6 +21,9 @@ type record struct {
 	units    []string
 }
 
+// doubtful says whether it is open if a record is passed over since nobody knows whether its step was done.
+func (r *record) doubtful() bool { return r.optional && r.step.UndoKnown }
+
 // failure is a task that failed for good, handled by nobody, before anybody asked it to stop.
 type failure struct {
 	place
