@@ -134,8 +134,9 @@ func handleContext(f *fixture) {
 	_, claim := f.s.Claim(ctx, ask)
 	_, tell := f.s.Tell(ctx, []store.Message{message(r, "m")})
 	_, _, register := f.s.Register(ctx, definition("w", 1, `1`))
+	_, pause := f.s.Pause(ctx, store.Pause{Tenant: tenant, Kind: store.PauseTenant})
 	_, state := f.s.State(ctx, tenant, r.ID, nil, nil)
-	for i, err := range []error{start, settle, claim, tell, register, state} {
+	for i, err := range []error{start, settle, claim, tell, register, pause, state} {
 		if err == nil {
 			f.Fatalf("call %d under an ended context succeeded", i)
 		}

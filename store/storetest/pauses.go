@@ -3,6 +3,8 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace-go/millrace/machine"
@@ -20,6 +22,7 @@ var pauseTrials = []trial{
 	{name: "pauses survive reopening", hold: pauseReopens, need: reopens},
 	{name: "another handle heeds them", hold: pauseSecond, need: func(h Harness) bool { return h.Second != nil }},
 	{name: "the end of a pause wakes who watches", hold: pauseWakes},
+	{name: "no claim that comes after a pause finds anything", hold: pauseRace},
 }
 
 // supply starts one task in each of four lanes, named by queue and workflow, under paths that end with suffix.
@@ -254,4 +257,37 @@ func pauseWakes(f *fixture) {
 			f.unpause(store.PauseQueue, queue)
 		})
 	}
+}
+
+// C3
+func pauseRace(f *fixture) {
+	var effects []machine.Effect
+	for n := range 200 {
+		effects = append(effects, task(fmt.Sprint("t", n)))
+	}
+	f.begin(effects...)
+	stores := []store.Store{f.s}
+	if f.Second != nil {
+		stores = append(stores, f.Second(f.T))
+	}
+	lane := f.lane(tenant, handler).ID
+	var paused atomic.Bool
+	var group sync.WaitGroup
+	for i := range 4 {
+		group.Go(func() {
+			for late := false; !late; {
+				late = paused.Load()
+				got, err := stores[i%len(stores)].Claim(f.ctx, store.Claim{
+					Owner: owner, Token: int64(i + 1), Lease: lease, Limit: 1, Lanes: []store.LaneLimit{{Lane: lane, Limit: 1}},
+				})
+				if err != nil || late && len(got) > 0 {
+					f.Errorf("claimed %v, %v", paths(got), err)
+					return
+				}
+			}
+		})
+	}
+	f.pause(store.Pause{Tenant: tenant, Kind: store.PauseQueue, Name: queue})
+	paused.Store(true)
+	group.Wait()
 }
