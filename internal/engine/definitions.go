@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -86,4 +87,23 @@ func (e *Engine) Register(ctx context.Context, tenant string, def *workflow.Defi
 	}
 	e.defs.keep(definitionKey{tenant, def.Name, version}, def)
 	return version, created, nil
+}
+
+// source reads runs for their decisions, each call with its deadline.
+type source struct{ engine *Engine }
+
+// Payloads is [store.Reader.Payloads].
+func (s source) Payloads(ctx context.Context, tenant, run string, refs []machine.Ref) (map[machine.Ref]json.RawMessage, error) {
+	c, cancel := s.engine.call(ctx)
+	defer cancel()
+	got, err := s.engine.st.Payloads(c, tenant, run, refs)
+	return got, s.engine.fault("read payloads", err)
+}
+
+// Documents gives a run with the documents at these paths.
+func (s source) Documents(ctx context.Context, tenant, run string, paths []string) (store.RunState, error) {
+	c, cancel := s.engine.call(ctx)
+	defer cancel()
+	got, err := s.engine.st.State(c, tenant, run, paths, nil)
+	return got, s.engine.fault("read documents", err)
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/millrace-go/millrace/internal/clock"
 	"github.com/millrace-go/millrace/internal/engine/internal/crew"
+	"github.com/millrace-go/millrace/internal/engine/internal/secrets"
 	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -38,7 +39,7 @@ type Engine struct {
 	clock   clock.Clock
 	log     *slog.Logger
 	defs    definitions
-	secrets secrets
+	secrets secrets.Secrets
 	host    string
 	serve   []string // names of the handlers, sorted
 
@@ -100,7 +101,7 @@ func build(st store.Store, c Config) *Engine {
 	e := &Engine{
 		st: st, cfg: c, clock: c.Clock, log: c.Logger, defs: definitions{st: st}, host: host,
 		held: map[taskKey]*Attempt{}, flights: map[runKey]*flight{}, faults: map[string]bool{},
-		signals: newSignals(), secrets: secrets{find: c.Secrets},
+		signals: newSignals(), secrets: secrets.Secrets{Find: c.Secrets},
 	}
 	e.random = rand.New(rand.NewPCG(c.Seed, 0x6d696c6c72616365)) //nolint:gosec // tokens need be distinct, not secret
 	if c.Owner == "" {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/millrace-go/millrace/internal/engine/internal/recall"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
@@ -163,35 +164,8 @@ func (f *flight) remember(s store.RunState) {
 	case f.state.Run == nil || s.Version > f.state.Version:
 		f.state = s
 	case s.Version == f.state.Version:
-		f.state.Run = merged(f.state.Run, s.Run)
+		f.state.Run = recall.Merged(f.state.Run, s.Run)
 	}
-}
-
-// merged gives run with the documents of other that it does not know. Both are at the same version.
-func merged(run, other *machine.Run) *machine.Run {
-	if run == other {
-		return run
-	}
-	c := *run
-	c.Scopes = union(run.Scopes, other.Scopes)
-	c.Chunks = union(run.Chunks, other.Chunks)
-	return &c
-}
-
-func union[V any](a, b map[string]V) map[string]V {
-	if len(b) == 0 {
-		return a
-	}
-	if len(a) == 0 {
-		return b
-	}
-	out := maps.Clone(a)
-	for k, v := range b {
-		if _, ok := out[k]; !ok {
-			out[k] = v
-		}
-	}
-	return out
 }
 
 // saved gives a run as it lies in the store now, without the documents that do not exist.

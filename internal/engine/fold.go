@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/millrace-go/millrace/internal/engine/internal/recall"
 	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -19,7 +20,7 @@ type folding struct {
 	engine *Engine
 	flight *flight
 	def    *workflow.Definition
-	memory memory
+	memory recall.Memory
 	facts  []*fact // those that still count
 	out    store.Settlement
 	starts map[string]*machine.StartTask // tasks that the settlement starts, by path; nil before the first
@@ -41,14 +42,14 @@ func (e *Engine) fold(ctx context.Context, f *flight) (*folding, error) {
 	if s.def, err = e.definition(ctx, state.Run.Header); err != nil {
 		return nil, err
 	}
-	s.memory = newMemory(e, state.Run, state.Version)
+	s.memory = recall.New(source{e}, state.Run, state.Version)
 	s.out.From = state.Version
 	for _, x := range s.facts {
 		if err := s.settle(ctx, x); err != nil {
 			return nil, err
 		}
 	}
-	s.out.Run = s.memory.run
+	s.out.Run = s.memory.Run
 	e.mu.Lock()
 	s.out.At = max(e.now(), s.out.Run.At)
 	e.mu.Unlock()
@@ -197,7 +198,7 @@ func (s *folding) guard(g store.Guard) error {
 	for i := range s.out.Guards {
 		if have := &s.out.Guards[i]; have.Path == g.Path {
 			if have.Token != g.Token {
-				return errStale
+				return recall.ErrStale
 			}
 			have.Remove = have.Remove || g.Remove
 			return nil
@@ -228,28 +229,28 @@ func (s *folding) apply(ctx context.Context, ev machine.Event) error {
 // tell applies one event and gives the paths of the tasks that it stops.
 func (s *folding) tell(ctx context.Context, ev machine.Event) (stops []string, err error) {
 	s.engine.mu.Lock()
-	ev.At = max(ev.At, s.engine.now(), s.memory.run.At)
+	ev.At = max(ev.At, s.engine.now(), s.memory.Run.At)
 	s.engine.mu.Unlock()
 	var after *machine.Run
 	var effects []machine.Effect
-	err = s.memory.satisfy(ctx, func() (err error) {
-		ev.Loaded = s.memory.payloads
-		after, effects, err = machine.Apply(s.def, s.memory.run, ev)
+	err = s.memory.Satisfy(ctx, func() (err error) {
+		ev.Loaded = s.memory.Payloads
+		after, effects, err = machine.Apply(s.def, s.memory.Run, ev)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if after.Seq == s.memory.run.Seq {
+	if after.Seq == s.memory.Run.Seq {
 		return nil, nil
 	}
-	s.memory.run = after
+	s.memory.Run = after
 	s.out.Entries = append(s.out.Entries, store.Entry{
 		Seq: after.Seq, At: after.At, Kind: ev.Kind, Path: ev.Path, Name: ev.Name, Key: ev.Key, Attempt: ev.Attempt,
 		Cause: ev.Cause, Payload: ev.Payload, Facts: ev.Facts,
 	})
 	if ev.Payload != nil {
-		s.memory.payloads[machine.Ref{Seq: after.Seq}] = ev.Payload
+		s.memory.Payloads[machine.Ref{Seq: after.Seq}] = ev.Payload
 	}
 	return s.gather(effects), nil
 }
@@ -268,7 +269,7 @@ func (s *folding) gather(effects []machine.Effect) (stops []string) {
 		case machine.StopTask:
 			stops = append(stops, x.Path)
 		case machine.PutValue:
-			s.memory.payloads[x.Ref] = x.Data
+			s.memory.Payloads[x.Ref] = x.Data
 		case machine.EndRun:
 			clear(s.starts)
 			s.order = nil
@@ -279,7 +280,7 @@ func (s *folding) gather(effects []machine.Effect) (stops []string) {
 		case machine.SetTimer, machine.CancelTimer, machine.OpenLetter, machine.CloseLetter:
 		}
 		s.out.Effects = append(s.out.Effects, effect)
-		s.out.Causes = append(s.out.Causes, s.memory.run.Seq)
+		s.out.Causes = append(s.out.Causes, s.memory.Run.Seq)
 	}
 	return stops
 }
@@ -303,7 +304,7 @@ func (s *folding) forget(path string) {
 // in the same settlement; those held are marked, and their holders hear it.
 func (s *folding) stop(ctx context.Context, paths []string) (stopped []machine.Event, err error) {
 	var stored []string
-	cause := s.memory.run.Seq
+	cause := s.memory.Run.Seq
 	for _, path := range paths {
 		if t, ok := s.starts[path]; ok { // started by this very settlement: nobody can hold it
 			s.forget(path)

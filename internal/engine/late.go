@@ -18,7 +18,9 @@ func lateEvent(ev machine.Event) machine.Event {
 }
 
 // isOutcome says whether an event is what a handler said.
-func isOutcome(kind machine.EventKind) bool { return kind == machine.TaskSucceeded || kind == machine.TaskFailed }
+func isOutcome(kind machine.EventKind) bool {
+	return kind == machine.TaskSucceeded || kind == machine.TaskFailed
+}
 
 // late gives what is left to be told of a fact about a task whose token is no longer current: of the outcome of an attempt
 // that it came too late, unless it was recorded before, by a commit whose answer was lost; else nothing. The journal has seq

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace-go/millrace/internal/clock"
 	"github.com/millrace-go/millrace/internal/engine/internal/content"
+	"github.com/millrace-go/millrace/internal/engine/internal/recall"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
@@ -55,7 +56,7 @@ func (e *Engine) Tell(ctx context.Context, o Order) (Told, error) {
 		switch {
 		case err == nil:
 			return told, nil
-		case errors.Is(err, errStale):
+		case errors.Is(err, recall.ErrStale):
 			if try >= orderTries {
 				return Told{}, fmt.Errorf("run %s changes too fast: %w", o.RunID, store.ErrUnavailable)
 			}
@@ -87,7 +88,7 @@ type telling struct {
 	asked  bool  // it was sent without an answer
 }
 
-// once reads the run, applies the order, and settles it. errStale: the run has changed meanwhile.
+// once reads the run, applies the order, and settles it. recall.ErrStale: the run has changed meanwhile.
 func (t *telling) once(ctx context.Context) (Told, error) {
 	e, o := t.engine, t.order
 	s := &folding{engine: e, flight: &flight{key: runKey{o.Tenant, o.RunID}}}
@@ -140,12 +141,12 @@ func (t *telling) apply(ctx context.Context, s *folding, state store.RunState) (
 			return err
 		}
 	}
-	s.memory = newMemory(t.engine, run, state.Version)
+	s.memory = recall.New(source{t.engine}, run, state.Version)
 	s.out.From = state.Version
 	if err := s.apply(ctx, t.order.Event); err != nil {
 		return err
 	}
-	s.out.Run = s.memory.run
+	s.out.Run = s.memory.Run
 	t.engine.mu.Lock()
 	s.out.At = max(t.engine.now(), s.out.Run.At)
 	t.engine.mu.Unlock()
@@ -184,7 +185,7 @@ func (t *telling) commit(ctx context.Context, s *folding) error {
 	case store.Refused:
 		return fmt.Errorf("%s of run %s: %w", t.order.Event.Kind, t.order.RunID, answers[0].Err)
 	default:
-		return errStale
+		return recall.ErrStale
 	}
 }
 

@@ -28,7 +28,7 @@ func (f facts) encode() json.RawMessage {
 
 // event gives the event that an outcome is, checked for what a store keeps.
 func (a *Attempt) event(o Outcome, ended cause) machine.Event {
-	o = a.engine.secrets.masked(o)
+	o = a.engine.secrets.Masked(o)
 	ev := machine.Event{
 		Path: a.Path, Attempt: a.Number, Cause: a.task.Cause,
 		At: a.StartedAt, // at least: what is known of the store's time may have been corrected since

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +11,8 @@ import (
 	"github.com/millrace-go/millrace/expr"
 	"github.com/millrace-go/millrace/internal/clock"
 	"github.com/millrace-go/millrace/internal/engine/internal/content"
+	"github.com/millrace-go/millrace/internal/engine/internal/recall"
+	"github.com/millrace-go/millrace/internal/engine/internal/undone"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
@@ -38,7 +39,7 @@ func (a *Attempt) Prepare(ctx context.Context) *Outcome {
 }
 
 // errDamaged: what is stored of the run does not fit together; only that run is affected.
-var errDamaged = fmt.Errorf("what is stored of the run does not fit together: %w", store.ErrDamaged)
+var errDamaged = recall.ErrDamaged
 
 func (a *Attempt) prepare(ctx context.Context) (*Outcome, error) {
 	def, err := a.engine.definition(ctx, a.Header)
@@ -48,13 +49,13 @@ func (a *Attempt) prepare(ctx context.Context) (*Outcome, error) {
 	if a.Step, err = machine.Locate(def, a.Path); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	a.engine.secrets.learn(def)
+	a.engine.secrets.Learn(def)
 	if len(a.Step.Retry) > 0 {
 		a.until = a.bound(def)
 	}
-	m := &memory{engine: a.engine, run: a.seen, payloads: a.payloads}
+	m := &recall.Memory{Source: source{a.engine}, Run: a.seen, Payloads: a.payloads}
 	var o *Outcome
-	err = m.satisfy(ctx, func() (err error) {
+	err = m.Satisfy(ctx, func() (err error) {
 		o, err = a.evaluate(def, m)
 		return err
 	})
@@ -79,23 +80,23 @@ func (a *Attempt) bound(def *workflow.Definition) machine.Time {
 }
 
 // evaluate gives an outcome when a program failed, and a *machine.Need when something must be loaded first.
-func (a *Attempt) evaluate(def *workflow.Definition, m *memory) (*Outcome, error) {
+func (a *Attempt) evaluate(def *workflow.Definition, m *recall.Memory) (*Outcome, error) {
 	if a.plain() {
-		raw, err := m.assemble(a.task.Env.Prev)
+		raw, err := m.Assemble(a.task.Env.Prev)
 		a.Input = raw
 		return refusal(err)
 	}
-	u, err := a.undone(def, m)
+	u, err := undone.Of(def, a.Header, a.task.Env, m, a.engine.cfg.MaxPayload)
 	if err != nil {
 		return refusal(err)
 	}
 	info := machine.TaskInfo{Key: a.Key, Attempt: a.Number, Path: a.Path}
-	env, err := machine.Environment(a.task.Env, a.Header, &info, m.run, m.load)
+	env, err := machine.Environment(a.task.Env, a.Header, &info, m.Run, m.Load)
 	if err != nil {
 		return refusal(err)
 	}
 	if u != nil {
-		u.show(env)
+		u.Show(env)
 	}
 	if o, err := a.input(m, u, env); o != nil || err != nil {
 		return o, err
@@ -117,18 +118,18 @@ func (a *Attempt) plain() bool {
 
 // input gives the attempt what a person gave its task, else what `with` says, else what the step that it undoes did, else
 // what came before; it is also what programs see as `prev` in the first case. An outcome says why it cannot be.
-func (a *Attempt) input(m *memory, u *undone, env expr.Env) (o *Outcome, err error) {
+func (a *Attempt) input(m *recall.Memory, u *undone.Undone, env expr.Env) (o *Outcome, err error) {
 	switch again := a.task.Env.Redriven; {
 	case again != nil:
-		if a.Input, err = m.assemble(again.Input); err == nil {
+		if a.Input, err = m.Assemble(again.Input); err == nil {
 			env["prev"] = a.Input
 		}
 	case a.Step.With != nil:
 		return a.with(env), nil
 	case u != nil:
-		a.Input = u.whole()
+		a.Input = u.Whole()
 	default:
-		a.Input, err = m.assemble(a.task.Env.Prev)
+		a.Input, err = m.Assemble(a.task.Env.Prev)
 	}
 	return refusal(err)
 }
@@ -189,118 +190,6 @@ func broken(what string, err error) *Outcome {
 		msg += "; " + e.Remedy
 	}
 	return &Outcome{Err: &machine.Error{Code: machine.CodeExpression, Message: msg, Permanent: true}}
-}
-
-// memory gives the machine what it asks for: payloads and documents of one run, read from the store when they are not here.
-type memory struct {
-	engine   *Engine
-	run      *machine.Run // never changed: replaced by a copy that knows more
-	version  int64        // that run was read at; 0: it does not matter
-	payloads map[machine.Ref]json.RawMessage
-	unborn   bool // the run is not in the store yet
-}
-
-func newMemory(e *Engine, run *machine.Run, version int64) memory {
-	return memory{engine: e, run: run, version: version, payloads: map[machine.Ref]json.RawMessage{}}
-}
-
-func (m *memory) load(r machine.Ref) (json.RawMessage, bool) {
-	raw, ok := m.payloads[r]
-	return raw, ok
-}
-
-// errStale: the run has changed since it was read.
-var errStale = errors.New("the run has changed")
-
-const maxNeeds = 10_000 // times that one decision may ask for more
-
-// satisfy calls decide until it needs nothing more.
-func (m *memory) satisfy(ctx context.Context, decide func() error) error {
-	for range maxNeeds {
-		err := decide()
-		var need *machine.Need
-		if !errors.As(err, &need) {
-			return err
-		}
-		if err := m.fetch(ctx, need); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("%w: run %s: it asks for more without end", errDamaged, m.run.ID)
-}
-
-// fetch loads what is needed. What is asked for again although it was loaded does not exist: the run is damaged.
-func (m *memory) fetch(ctx context.Context, need *machine.Need) error {
-	if len(need.Refs) > 0 {
-		if err := m.fetchPayloads(ctx, need.Refs); err != nil {
-			return err
-		}
-	}
-	if len(need.Scopes) > 0 {
-		return m.fetchDocuments(ctx, need.Scopes)
-	}
-	return nil
-}
-
-func (m *memory) fetchPayloads(ctx context.Context, refs []machine.Ref) error {
-	c, cancel := m.engine.call(ctx)
-	defer cancel()
-	got, err := m.engine.st.Payloads(c, m.run.Tenant, m.run.ID, refs)
-	if err := m.engine.fault("read payloads", err); err != nil {
-		return gone(err)
-	}
-	all := make(map[machine.Ref]json.RawMessage, len(m.payloads)+len(got))
-	maps.Copy(all, m.payloads)
-	for _, r := range refs {
-		raw, ok := got[r]
-		if !ok {
-			return fmt.Errorf("%w: run %s: payload %s is missing", errDamaged, m.run.ID, r)
-		}
-		all[r] = raw
-	}
-	m.payloads = all
-	return nil
-}
-
-func (m *memory) fetchDocuments(ctx context.Context, paths []string) error {
-	for _, path := range paths {
-		if m.run.Known(path) {
-			return fmt.Errorf("%w: run %s: document %s is asked for again", errDamaged, m.run.ID, path)
-		}
-	}
-	found := machine.NewRun(m.run.Header)
-	if !m.unborn {
-		c, cancel := m.engine.call(ctx)
-		defer cancel()
-		got, err := m.engine.st.State(c, m.run.Tenant, m.run.ID, paths, nil)
-		if err := m.engine.fault("read documents", err); err != nil {
-			return gone(err)
-		}
-		if m.version != 0 && got.Version != m.version {
-			return errStale
-		}
-		found = got.Run
-	}
-	m.run = merged(m.run, found)
-	m.run = merged(m.run, absent(m.run, paths))
-	return nil
-}
-
-// absent gives a run that knows of these documents that they do not exist.
-func absent(run *machine.Run, paths []string) *machine.Run {
-	none := machine.NewRun(run.Header)
-	for _, path := range paths {
-		_ = none.Put(path, nil) // nothing is read that could be wrong
-	}
-	return none
-}
-
-// gone makes an error of what should exist and does not a damage.
-func gone(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("%w: %w", errDamaged, err)
-	}
-	return err
 }
 
 // backoff is the wait between tries while a store does not answer: it doubles from 50 ms up to 2 s.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace/internal/engine/internal/content"
+	"github.com/millrace-go/millrace/internal/engine/internal/recall"
 	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -200,7 +201,7 @@ func (e *Engine) unsettled(f *flight, err error) error {
 	defer e.mu.Unlock()
 	f.state = store.RunState{}
 	switch {
-	case errors.Is(err, errStale):
+	case errors.Is(err, recall.ErrStale):
 		f.alone = true
 		e.land(f, f.taken)
 		return nil

@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/millrace-go/millrace/internal/clock"
 	"github.com/millrace-go/millrace/internal/engine/internal/content"
+	"github.com/millrace-go/millrace/internal/engine/internal/options"
+	"github.com/millrace-go/millrace/internal/engine/internal/recall"
 	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -42,6 +45,20 @@ type Started struct {
 	RunID   string // also that of the run that holds the key already
 	Created bool
 	Err     error // *workflow.InputError, *StartError, *store.ConflictError, ErrNotFound and others; the other requests are unharmed
+}
+
+// StartError is why a run cannot be started as it was asked for: everything at once, beside what is wrong with its input.
+type StartError struct {
+	Workflow string
+	Problems []string
+}
+
+// Error lists the problems, one a line when there are several.
+func (e *StartError) Error() string {
+	if len(e.Problems) == 1 {
+		return fmt.Sprintf("start %s: %s", e.Workflow, e.Problems[0])
+	}
+	return fmt.Sprintf("start %s:\n  %s", e.Workflow, strings.Join(e.Problems, "\n  "))
 }
 
 const startTries = 20 // that one call makes while the store does not answer
@@ -287,9 +304,11 @@ func (e *Engine) prepareStart(ctx context.Context, b *birth) error {
 	e.mu.Lock()
 	now := e.now()
 	e.mu.Unlock()
-	options, err := r.options(b.def, now, e.cfg.MaxPayload)
-	if err != nil {
-		return err
+	about, problems := options.Of(b.def, &options.Request{
+		Delay: r.Delay, At: r.At, Priority: r.Priority, Queue: r.Queue, Labels: r.Labels, Vars: r.Vars, From: r.From,
+	}, now, e.cfg.MaxPayload)
+	if len(problems) > 0 {
+		return &StartError{Workflow: r.Workflow, Problems: problems}
 	}
 	input, err := e.checkInput(b.def, r)
 	if err != nil {
@@ -300,7 +319,7 @@ func (e *Engine) prepareStart(ctx context.Context, b *birth) error {
 	}
 	b.folded, err = e.begin(ctx, b.def, machine.Header{
 		ID: b.id, Tenant: r.Tenant, Workflow: r.Workflow, Version: b.version, Key: r.Key, Home: r.Home,
-		MachineVersion: machine.Version, CreatedAt: now, Options: options,
+		MachineVersion: machine.Version, CreatedAt: now, Options: about,
 	}, input)
 	return err
 }
@@ -331,11 +350,12 @@ func (e *Engine) checkInput(def *workflow.Definition, r *StartRequest) (json.Raw
 // begin applies RunStarted to a new run.
 func (e *Engine) begin(ctx context.Context, def *workflow.Definition, h machine.Header, input json.RawMessage) (*folding, error) {
 	s := &folding{engine: e, def: def, flight: &flight{key: runKey{h.Tenant, h.ID}}}
-	s.memory = memory{engine: e, run: machine.NewRun(h), payloads: map[machine.Ref]json.RawMessage{}, unborn: true}
+	s.memory = recall.New(source{e}, machine.NewRun(h), 0)
+	s.memory.Unborn = true
 	if err := s.apply(ctx, machine.Event{Kind: machine.RunStarted, Payload: input}); err != nil {
 		return nil, err
 	}
-	s.out.Run = s.memory.run
+	s.out.Run = s.memory.Run
 	s.out.At = s.out.Run.At
 	return s, nil
 }

@@ -1,4 +1,7 @@
-package engine
+// Package options checks what a start says of its run: labels, variables, priority, queue, beginning.
+//
+// It is pure, and imports machine, store and workflow.
+package options
 
 import (
 	"encoding/json"
@@ -6,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -14,18 +18,15 @@ import (
 	"github.com/millrace-go/millrace/workflow"
 )
 
-// StartError is why a run cannot be started as it was asked for: everything at once, beside what is wrong with its input.
-type StartError struct {
-	Workflow string
-	Problems []string
-}
-
-// Error lists the problems, one a line when there are several.
-func (e *StartError) Error() string {
-	if len(e.Problems) == 1 {
-		return fmt.Sprintf("start %s: %s", e.Workflow, e.Problems[0])
-	}
-	return fmt.Sprintf("start %s:\n  %s", e.Workflow, strings.Join(e.Problems, "\n  "))
+// Request is what a start asks for.
+type Request struct {
+	Delay    time.Duration
+	At       time.Time
+	Priority int
+	Queue    string
+	Labels   map[string]string
+	Vars     map[string]json.RawMessage
+	From     string
 }
 
 const (
@@ -37,7 +38,7 @@ const (
 // checking gathers what is wrong with a start.
 type checking struct {
 	def      *workflow.Definition
-	request  *StartRequest
+	request  *Request
 	problems []string
 }
 
@@ -45,13 +46,14 @@ func (c *checking) say(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
-// options gives what a start says of its run, at now. The error is a *StartError.
-func (r *StartRequest) options(def *workflow.Definition, now machine.Time, limit int) (machine.Options, error) {
+// Of gives what a start says of its run, at now; limit bounds labels and variables in bytes. problems lists everything that is
+// wrong; then there are no options.
+func Of(def *workflow.Definition, r *Request, now machine.Time, limit int) (o machine.Options, problems []string) {
 	c := checking{def: def, request: r}
 	for _, m := range def.NotYet() {
 		c.problems = append(c.problems, m.String())
 	}
-	o := machine.Options{Priority: r.Priority, Queue: r.Queue, From: r.From, Vars: c.vars(), Labels: c.labels(), Due: c.due(now)}
+	o = machine.Options{Priority: r.Priority, Queue: r.Queue, From: r.From, Vars: c.vars(), Labels: c.labels(), Due: c.due(now)}
 	if r.Priority > maxPriority || r.Priority < -maxPriority {
 		c.say("the priority %d is out of range: at most %d either way", r.Priority, maxPriority)
 	}
@@ -65,7 +67,7 @@ func (r *StartRequest) options(def *workflow.Definition, now machine.Time, limit
 		c.say("labels and vars have %d bytes in all; the limit is %d", size, limit)
 	}
 	if len(c.problems) > 0 {
-		return machine.Options{}, &StartError{Workflow: r.Workflow, Problems: c.problems}
+		return machine.Options{}, c.problems
 	}
 	return o, nil
 }
@@ -79,7 +81,7 @@ func (c *checking) vars() map[string]json.RawMessage {
 		delete(given, v.Name)
 		switch {
 		case !ok && v.Default == nil:
-			c.say("the variable %s has no value: give one with --var %s=VALUE or MILLRACE_VAR_%s", v.Name, v.Name, shouted(v.Name))
+			c.say("the variable %s has no value: give one with --var %s=VALUE or MILLRACE_VAR_%s", v.Name, v.Name, Shouted(v.Name))
 			continue
 		case !ok:
 			value = v.Default
@@ -139,3 +141,6 @@ func (c *checking) due(now machine.Time) machine.Time {
 func isName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
 }
+
+// Shouted writes a name as the environment has it.
+func Shouted(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }
