@@ -43,6 +43,7 @@ func (t *tree) roots(ended bool) []*node {
 	case t.def.Finally != nil:
 		t.remembered("finally")
 	}
+	t.underUndoing()
 	for _, n := range t.index {
 		t.dress(n)
 	}

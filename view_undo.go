@@ -1,7 +1,9 @@
 package millrace
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/workflow"
@@ -32,6 +34,26 @@ func (t *tree) dressUndo(n *node) {
 		n.Status, n.Reason = "compensated", ""
 	default:
 		n.Status, n.Reason = "compensating", ""
+	}
+}
+
+// underUndoing adds the activations that are being undone and of whose scopes nothing is left but this.
+func (t *tree) underUndoing() {
+	var paths []string
+	for path := range t.tasks {
+		of, ok := strings.CutSuffix(path, undoSuffix)
+		if ok && t.index[of] == nil {
+			paths = append(paths, of)
+		}
+	}
+	slices.SortFunc(paths, comparePaths)
+	for _, path := range paths {
+		step, err := machine.Locate(t.def, path)
+		if err != nil || step.IsComposite { // the composite itself is there, without its try
+			continue
+		}
+		n := t.add(t.around(path), path, step)
+		n.Status = "compensating"
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/orders"
 	"github.com/millrace-go/millrace/internal/engine"
+	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
 )
@@ -116,6 +118,16 @@ func explain(err error) *failure {
 	if l, ok := errors.AsType[*millrace.LetterError](err); ok {
 		f.status, f.code, f.hint = statusRefused, "closed", fmt.Sprintf("`millrace dead show %d` tells more", l.ID)
 		return f
+	}
+	if r, ok := errors.AsType[*machine.Refusal](err); ok {
+		f.status, f.code, f.message = statusRefused, "unsafe", r.Error()
+		if f.hint = "`millrace show` tells how the run stands"; r.Step != "" {
+			f.hint = "`--again` also does again what succeeded and was not undone; `millrace retry --help` tells the rest"
+		}
+		return f
+	}
+	if _, ok := errors.AsType[*orders.Denied](err); ok {
+		f.status, f.code = statusRefused, "refused"
 	}
 	switch {
 	case errors.Is(err, store.ErrUnusable), errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):

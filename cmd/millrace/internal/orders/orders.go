@@ -98,6 +98,15 @@ type Declined struct {
 // Error gives the message.
 func (e *Declined) Error() string { return e.Message }
 
+// Denied is why an order on one item was not carried out.
+type Denied struct{ err error }
+
+// Error gives why.
+func (e *Denied) Error() string { return e.err.Error() }
+
+// Unwrap gives why.
+func (e *Denied) Unwrap() error { return e.err }
+
 // callTimeout bounds one look or one order.
 const callTimeout = 30 * time.Second
 
@@ -106,7 +115,7 @@ func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func (d *Desk) refusal(err error) *Refusal {
-	code, hint := d.Explain(err)
+	code, hint := d.Explain(&Denied{err})
 	return &Refusal{Code: code, Message: err.Error(), Hint: hint}
 }
 

@@ -59,8 +59,11 @@ func (d *Desk) Runs(ctx context.Context, o *RunOrder) ([]RunAnswer, error) {
 	}
 	for i := range answers {
 		a := &answers[i]
-		if unreachable(a.err) || a.err != nil && len(answers) == 1 && o.Chosen == nil {
+		if unreachable(a.err) {
 			return nil, a.err
+		}
+		if a.err != nil && len(answers) == 1 && o.Chosen == nil {
+			return nil, &Denied{a.err}
 		}
 		if a.err != nil {
 			a.Error = d.refusal(a.err)

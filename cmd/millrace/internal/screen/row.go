@@ -23,8 +23,15 @@ func (f Frame) row(s millrace.StepView, name string) row {
 	}
 }
 
-// took is how long the step has taken, from its first attempt.
+// took is how long the step has taken, from its first attempt; while it is being undone, how long that has.
 func (f Frame) took(s millrace.StepView) string {
+	if u := s.Undo; u != nil && u.StartedAt != nil && s.Status == "compensating" {
+		end := f.Now
+		if u.Status == "failed" && u.FinishedAt != nil {
+			end = *u.FinishedAt
+		}
+		return Span(end.Sub(*u.StartedAt))
+	}
 	switch {
 	case s.StartedAt == nil:
 		return ""
