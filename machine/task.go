@@ -2,6 +2,8 @@ package machine
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"hash/fnv"
 	"strconv"
 
@@ -66,11 +68,13 @@ func CommandHandler(home string) string { return "run@" + home }
 
 // TaskKey is the idempotency key of the task at path: the same over retries and a redrive with the same input, different for
 // every other activation, for its compensation, and after a redrive with a new input (again: the Env's; nil when there was none).
+// It has letters, digits and hyphens only, so that it can stand in addresses and headers.
 func TaskKey(h Header, path string, again *Redriven) string {
 	if again != nil {
-		return h.ID + "/" + path + "!" + strconv.Itoa(again.N)
+		path += "!" + strconv.Itoa(again.N)
 	}
-	return h.ID + "/" + path
+	sum := sha256.Sum256([]byte(path))
+	return h.ID + "-" + hex.EncodeToString(sum[:8])
 }
 
 func hasFor(s *workflow.Step) bool {

@@ -169,9 +169,29 @@ func (t *turn) did(p *place, s *workflow.Step, how How, out Data) int {
 	r := Done{Path: t.path(p, s), Attempt: attempt, How: how, Out: out}
 	r.Env = t.references(view{at: p, step: s, prev: live.In}, &s.Uses)
 	r.Env.Prev, r.Env.Redriven = live.In, live.Redriven
-	c := s.Compensate
-	r.Env = r.Env.with(t.references(view{at: p.undo(s, r.Path), err: Data{Kind: ListOf}}, &c.Step.Uses)) // its error is not known yet
+	r.Env = r.Env.with(t.seenUndoing(p, s, how, out, r.Path))
 	return t.log(r) + 1
+}
+
+// seenUndoing gives what the programs of a compensation see beside those of the step: the step too, as it has ended.
+func (t *turn) seenUndoing(p *place, s *workflow.Step, how How, out Data, path string) Env {
+	sc := t.scope(p)
+	state, had := sc.States[s.Index], sc.Out[s.Index]
+	sc.States[s.Index] = StepFailed
+	if how == ForSure {
+		sc.States[s.Index] = StepSucceeded
+	}
+	if !out.IsZero() {
+		set(&sc.Out, s.Index, out)
+	}
+	env := t.references(view{at: p.undo(s, path), err: Data{Kind: ListOf}}, &s.Compensate.Step.Uses) // its error is not known yet
+	sc.States[s.Index] = state
+	if !out.IsZero() {
+		if delete(sc.Out, s.Index); !had.IsZero() {
+			set(&sc.Out, s.Index, had)
+		}
+	}
+	return env
 }
 
 // isOutcome says whether an event tells how an attempt ended.
