@@ -87,7 +87,7 @@ func transcript(w **world, d *datadriven.TestData) string {
 		}
 		(*w).header.Options = options(d, (*w).now)
 		(*w).show(&b, Event{Kind: RunStarted, Payload: json.RawMessage(input)})
-	case "ok", "fail", "lost", "release":
+	case "ok", "fail", "lost", "release", "stopped":
 		for _, p := range (*w).matching(arg) {
 			(*w).show(&b, (*w).outcome(d, p))
 		}
@@ -110,6 +110,9 @@ func transcript(w **world, d *datadriven.TestData) string {
 		(*w).show(&b, Event{Kind: RetryRequested, Payload: encode(o)})
 	case "late":
 		ev := Event{Kind: TaskLate, Path: arg, Attempt: 1, Name: d.CmdArgs[1].Key, Payload: json.RawMessage(d.Input)}
+		if len(d.CmdArgs) > 2 {
+			_, _ = fmt.Sscan(d.CmdArgs[2].Vals[0], &ev.Attempt)
+		}
 		(*w).show(&b, ev)
 	case "hold":
 		for _, p := range (*w).matching(arg) {
@@ -210,6 +213,8 @@ func (w *world) outcome(d *datadriven.TestData, p string) Event {
 		ev.Kind = TaskLost
 	case "release":
 		ev.Kind = TaskReleased
+	case "stopped":
+		ev.Kind = TaskStopped
 	case "fail":
 		ev.Kind, ev.Payload = TaskFailed, encode(failure(d))
 	}

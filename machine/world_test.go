@@ -32,6 +32,7 @@ type world struct {
 	timers   map[string]Time
 	journal  []Event
 	letters  map[string]OpenLetter // open ones by kind and path
+	dropped  bool                  // a letter was
 	faults   []string
 	refused  string // why the last retry was refused
 
@@ -254,6 +255,7 @@ func (w *world) carryOut(e Effect) []Effect {
 			w.fault("letter %s %s is closed and is not open", e.Kind, e.Path)
 		}
 		delete(w.letters, letterID(e.Kind, e.Path))
+		w.dropped = w.dropped || e.How == LetterDropped
 		maps.DeleteFunc(w.letters, func(_ string, l OpenLetter) bool { return e.Kind == "" && l.Kind != LetterFinally })
 	case EndRun:
 		w.end(e)
@@ -278,7 +280,7 @@ func (w *world) end(e EndRun) {
 }
 
 // mustAnswer gives what is wrong with the open letters (invariant 7).
-func (w *world) mustAnswer(run *Run) {
+func (w *world) mustAnswer() {
 	for id, l := range w.letters {
 		ok := true
 		switch l.Kind {
@@ -287,7 +289,7 @@ func (w *world) mustAnswer(run *Run) {
 		case LetterCompensation:
 			ok = w.status == Dead || !w.status.Ended()
 		case LetterUnknown:
-			ok = w.status == Dead || run.final() != nil
+			ok = w.status == Dead || !w.status.Ended()
 		case LetterFailure:
 			ok = w.status == Failed
 		case LetterFinally:
@@ -296,7 +298,7 @@ func (w *world) mustAnswer(run *Run) {
 			w.fault("letter %s is open and the run is %s", id, w.status)
 		}
 	}
-	if w.status == Dead && len(w.letters) == 0 && run.Root.Run.Undo.Dropped == 0 {
+	if w.status == Dead && len(w.letters) == 0 && !w.dropped {
 		w.fault("the run is dead and no letter says why")
 	}
 }
@@ -310,7 +312,7 @@ func (w *world) check(ev Event) {
 	if live, want := slices.Sorted(maps.Keys(w.tasks)), LiveTasks(w.def, all); !slices.Equal(live, want) {
 		w.fault("after %s %s: live tasks are %v, the documents say %v", ev.Kind, ev.Path, live, want)
 	}
-	w.mustAnswer(all)
+	w.mustAnswer()
 	same, effects, err := w.apply(all, ev) // invariant 10: an event that was told already
 	if err != nil || same.Seq != all.Seq || len(effects) > 0 {
 		if ev.Kind != TimerFired || w.timers[ev.Path] == 0 { // a timer that was set anew has the same name
