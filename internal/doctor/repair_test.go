@@ -105,7 +105,9 @@ func TestWhatWasMeddledWithIsNamedAndMended(t *testing.T) {
 		},
 		"a task that is gone": {
 			damage: func(w *ward, id string) {
-				w.meddle(id, func(s *store.Settlement) { s.Guards = []store.Guard{guard(w, id, "flat[2]"), guard(w, id, "many[0]/two")} })
+				w.meddle(id, func(s *store.Settlement) {
+					s.Guards = []store.Guard{guard(w, id, "flat[2]"), guard(w, id, "many[0]/two")}
+				})
 			},
 			check: doctor.Tasks, says: "task flat[2] is missing", want: doctor.Repaired{Tasks: []string{"flat[2]", "many[0]/two"}},
 		},
@@ -248,7 +250,9 @@ func TestDefinitionThatCannotBeReadIsAFindingAndAStoreThatDoesNotAnswerIsNot(t *
 	in(t, stuckText, func(w *ward) {
 		id := w.start()
 		row := w.row(id)
-		w.doctor.Definition = func(context.Context, machine.Header) (*workflow.Definition, error) { return nil, errors.New("not YAML") }
+		w.doctor.Definition = func(context.Context, machine.Header) (*workflow.Definition, error) {
+			return nil, errors.New("not YAML")
+		}
 		if failed, said := w.examine(id); !slices.Equal(failed, []doctor.Check{doctor.Definition}) || !strings.Contains(said, "not YAML") {
 			t.Errorf("found %v: %s", failed, said)
 		}

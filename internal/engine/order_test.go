@@ -455,3 +455,21 @@ steps:
 		w.nothingLeft(id)
 	})
 }
+
+// X13
+func TestOrderOnADamagedRunSaysSoAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		w.define(one)
+		id := w.start("one", "null")
+		w.memory.Damage(id, "", []byte("garbage"))
+		for _, kind := range []machine.EventKind{machine.CancelRequested, machine.AbortRequested} {
+			if _, err := engine.Idle(w.memory).Tell(w.ctx, order(id, kind)); !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("%s gave %v", kind, err)
+			}
+		}
+		if n := len(w.journal(id)); n != 1 {
+			t.Errorf("the journal has %d entries", n)
+		}
+	})
+}
