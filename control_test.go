@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,8 @@ type office struct {
 	ctx    context.Context
 	client *millrace.Client
 	engine *millrace.Engine
+
+	mu     sync.Mutex
 	calls  []string          // paths of attempts, in order
 	inputs map[string]string // the newest by path
 	fail   map[string]bool   // paths whose attempts fail for good
@@ -67,15 +70,51 @@ func inOffice(t *testing.T, text string, test func(o *office)) {
 
 func (o *office) work(ctx context.Context, in json.RawMessage) (string, error) {
 	info, _ := millrace.Info(ctx)
+	o.mu.Lock()
 	o.calls, o.inputs[info.Path] = append(o.calls, info.Path), string(in)
+	fail, hang := o.fail[info.Path], o.hang[info.Path]
+	o.mu.Unlock()
 	switch {
-	case o.fail[info.Path]:
+	case fail:
 		return "", millrace.Permanent(millrace.Fail("refused", fmt.Errorf("%s is refused", info.Path)))
-	case o.hang[info.Path]:
+	case hang:
 		<-ctx.Done()
 		return "", ctx.Err()
 	}
 	return info.Path, nil
+}
+
+// refuse has the attempts at these paths fail, and no others.
+func (o *office) refuse(paths ...string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	clear(o.fail)
+	for _, path := range paths {
+		o.fail[path] = true
+	}
+}
+
+// hold has the attempts at a path wait to be told to stop.
+func (o *office) hold(path string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.hang[path] = true
+}
+
+// called gives the paths of the attempts since it was last asked, in order.
+func (o *office) called() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	calls := o.calls
+	o.calls = nil
+	return calls
+}
+
+// input gives what the newest attempt at a path got.
+func (o *office) input(path string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.inputs[path]
 }
 
 // start starts a run and lets it go on for a minute.
@@ -139,7 +178,7 @@ steps:
 func TestCancelUndoesWhatItsPlanSaid(t *testing.T) {
 	t.Parallel()
 	inOffice(t, saga, func(o *office) {
-		o.hang["c"] = true
+		o.hold("c")
 		id := o.start()
 		plan, err := o.client.UndoPlan(o.ctx, tenant, id)
 		if err != nil {
@@ -149,10 +188,9 @@ func TestCancelUndoesWhatItsPlanSaid(t *testing.T) {
 		for _, p := range plan {
 			planned = append(planned, p.Task)
 		}
-		if s := o.status(id); s != machine.Running || len(o.calls) != 4 {
-			t.Errorf("the plan changed something: %s, %v", s, o.calls)
+		if s, calls := o.status(id), o.called(); s != machine.Running || len(calls) != 4 {
+			t.Errorf("the plan changed something: %s, %v", s, calls)
 		}
-		o.calls = nil
 		got, err := o.client.Cancel(o.ctx, tenant, id, who)
 		if want := (millrace.Applied{Run: id, Status: machine.Stopping, Changed: true}); err != nil || got != want {
 			t.Errorf("cancel gave %+v, %v", got, err)
@@ -161,7 +199,7 @@ func TestCancelUndoesWhatItsPlanSaid(t *testing.T) {
 		if s := o.status(id); s != machine.Cancelled {
 			t.Errorf("the run is %s", s)
 		}
-		if diff := cmp.Diff(planned, o.calls); diff != "" || len(planned) != 4 {
+		if diff := cmp.Diff(planned, o.called()); diff != "" || len(planned) != 4 {
 			t.Errorf("the plan is not what was done: %s", diff)
 		}
 		if _, err := o.client.UndoPlan(o.ctx, tenant, id); !errors.Is(err, millrace.ErrEnded) {
@@ -178,7 +216,7 @@ func TestCancelUndoesWhatItsPlanSaid(t *testing.T) {
 func TestLetterIsRedrivenOnceAndClearErrorsSayWhyNotAgain(t *testing.T) {
 	t.Parallel()
 	inOffice(t, saga, func(o *office) {
-		o.fail["d"], o.fail["c~undo"] = true, true
+		o.refuse("d", "c~undo")
 		id := o.start()
 		if s, letters := o.status(id), o.letters(); s != machine.Dead || !slices.Equal(letters, []int64{1}) {
 			t.Fatalf("the run is %s; open are %v", s, letters)
@@ -194,7 +232,7 @@ func TestLetterIsRedrivenOnceAndClearErrorsSayWhyNotAgain(t *testing.T) {
 		if _, err := o.client.Redrive(o.ctx, tenant, 1, bad); err == nil || !slices.Equal(o.letters(), []int64{1}) {
 			t.Errorf("an input that is not JSON gave %v", err)
 		}
-		o.fail["c~undo"] = false
+		o.refuse()
 		got, err := o.client.Redrive(o.ctx, tenant, 1, millrace.RedriveOrder{Order: who, Input: json.RawMessage(`{"new":1}`)})
 		if err != nil || !got.Changed || got.Run != id || got.Status != machine.Compensating {
 			t.Errorf("redrive gave %+v, %v", got, err)
@@ -203,7 +241,7 @@ func TestLetterIsRedrivenOnceAndClearErrorsSayWhyNotAgain(t *testing.T) {
 		if s := o.status(id); s != machine.Failed {
 			t.Errorf("the run is %s", s)
 		}
-		if in := o.inputs["c~undo"]; in != `{"new":1}` {
+		if in := o.input("c~undo"); in != `{"new":1}` {
 			t.Errorf("the compensation got %s", in)
 		}
 		for _, again := range []func() (millrace.Applied, error){
@@ -225,18 +263,19 @@ func TestLetterIsRedrivenOnceAndClearErrorsSayWhyNotAgain(t *testing.T) {
 func TestUnhandledFailureIsRedrivenAsARetry(t *testing.T) {
 	t.Parallel()
 	inOffice(t, "workflow: w\nversion: 1\nsteps:\n  - { id: a, task: work }\n  - { id: b, task: work }\n", func(o *office) {
-		o.fail["b"] = true
+		o.refuse("b")
 		id := o.start()
 		if s, letters := o.status(id), o.letters(); s != machine.Failed || !slices.Equal(letters, []int64{1}) {
 			t.Fatalf("the run is %s; open are %v", s, letters)
 		}
-		o.fail["b"], o.calls = false, nil
+		o.refuse()
+		o.called()
 		if _, err := o.client.Redrive(o.ctx, tenant, 1, millrace.RedriveOrder{Order: who}); err != nil {
 			t.Fatal(err)
 		}
 		o.pass()
-		if s := o.status(id); s != machine.Succeeded || !slices.Equal(o.calls, []string{"b#2"}) {
-			t.Errorf("the run is %s after %v", s, o.calls)
+		if s, calls := o.status(id), o.called(); s != machine.Succeeded || !slices.Equal(calls, []string{"b#2"}) {
+			t.Errorf("the run is %s after %v", s, calls)
 		}
 		if letters := o.letters(); len(letters) > 0 {
 			t.Errorf("open are %v", letters)
@@ -255,9 +294,9 @@ steps:
   - { id: a, task: work }
 finally: { do: { task: work, with: "${ run.ending }" } }
 `, func(o *office) {
-		o.fail["finally"] = true
+		o.refuse("finally")
 		id := o.start()
-		if s, in := o.status(id), o.inputs["finally"]; s != machine.Succeeded || in != `"succeeded"` {
+		if s, in := o.status(id), o.input("finally"); s != machine.Succeeded || in != `"succeeded"` {
 			t.Errorf("the run is %s; finally got %s", s, in)
 		}
 		_, err := o.client.Redrive(o.ctx, tenant, 1, millrace.RedriveOrder{Order: who})
@@ -287,13 +326,13 @@ steps:
   free: { task: work }
   both: { after: [x, y], task: work }
 `, func(o *office) {
-		o.fail["x"], o.fail["y"] = true, true
+		o.refuse("x", "y")
 		id := o.start()
 		if s, letters := o.status(id), o.letters(); s != machine.Parked || len(letters) != 2 {
 			t.Fatalf("the run is %s; open are %v", s, letters)
 		}
-		clear(o.fail)
-		o.calls = nil
+		o.refuse()
+		o.called()
 		letters, _, err := o.client.DeadLetters(o.ctx, store.LetterFilter{Tenant: tenant, Path: "y", State: machine.LetterOpen})
 		if err != nil || len(letters) != 1 {
 			t.Fatal(letters, err)
@@ -302,15 +341,15 @@ steps:
 			t.Fatal(err)
 		}
 		o.pass()
-		if s := o.status(id); s != machine.Parked || !slices.Equal(o.calls, []string{"y"}) {
-			t.Errorf("the run is %s after %v", s, o.calls)
+		if s, calls := o.status(id), o.called(); s != machine.Parked || !slices.Equal(calls, []string{"y"}) {
+			t.Errorf("the run is %s after %v", s, calls)
 		}
 		if _, err := o.client.Redrive(o.ctx, tenant, o.letters()[0], millrace.RedriveOrder{Order: who, Input: json.RawMessage(`7`)}); err != nil {
 			t.Fatal(err)
 		}
 		o.pass()
-		if s := o.status(id); s != machine.Succeeded || !slices.Equal(o.calls, []string{"y", "x", "both"}) || o.inputs["x"] != "7" {
-			t.Errorf("the run is %s after %v; x got %s", s, o.calls, o.inputs["x"])
+		if s, calls := o.status(id), o.called(); s != machine.Succeeded || !slices.Equal(calls, []string{"x", "both"}) || o.input("x") != "7" {
+			t.Errorf("the run is %s after %v; x got %s", s, calls, o.input("x"))
 		}
 		o.sound()
 	})
@@ -323,7 +362,7 @@ func TestCancelAndAbortOfAParkedRunSupersedeItsLetters(t *testing.T) {
 		t.Run(fmt.Sprintf("abort %t", abort), func(t *testing.T) {
 			t.Parallel()
 			inOffice(t, "workflow: w\nversion: 1\non_failure: park\nsteps:\n  - { id: a, task: work }\n", func(o *office) {
-				o.fail["a"] = true
+				o.refuse("a")
 				id := o.start()
 				end, order := machine.Cancelled, o.client.Cancel
 				if abort {
@@ -346,20 +385,21 @@ func TestCancelAndAbortOfAParkedRunSupersedeItsLetters(t *testing.T) {
 func TestRetryIsRefusedByNameWhereItWouldBeUnsafe(t *testing.T) {
 	t.Parallel()
 	inOffice(t, "workflow: w\nversion: 1\nsteps:\n  - { id: a, task: work }\n  - { id: b, task: work }\n  - { id: c, task: work }\n", func(o *office) {
-		o.fail["c"] = true
+		o.refuse("c")
 		id := o.start()
 		var refusal *machine.Refusal
 		_, err := o.client.Retry(o.ctx, tenant, id, millrace.RetryOrder{Order: who, From: "b"})
 		if !errors.As(err, &refusal) || refusal.Step != "b" {
 			t.Errorf("it gave %v", err)
 		}
-		o.fail["c"], o.calls = false, nil
+		o.refuse()
+		o.called()
 		if got, err := o.client.Retry(o.ctx, tenant, id, millrace.RetryOrder{Order: who, From: "b", Again: true}); err != nil || got.Status != machine.Running {
 			t.Errorf("it gave %+v, %v", got, err)
 		}
 		o.pass()
-		if s := o.status(id); s != machine.Succeeded || len(o.calls) != 2 {
-			t.Errorf("the run is %s after %v", s, o.calls)
+		if s, calls := o.status(id), o.called(); s != machine.Succeeded || len(calls) != 2 {
+			t.Errorf("the run is %s after %v", s, calls)
 		}
 		if _, err := o.client.Retry(o.ctx, tenant, id, millrace.RetryOrder{Order: who}); !errors.As(err, &refusal) {
 			t.Errorf("a retry of a run that succeeded gave %v", err)
@@ -379,8 +419,8 @@ func TestSuppliesArePausedByNameWithWhoAndWhy(t *testing.T) {
 			}
 		}
 		id := o.start()
-		if len(o.calls) > 0 {
-			t.Errorf("attempts have begun: %v", o.calls)
+		if calls := o.called(); len(calls) > 0 {
+			t.Errorf("attempts have begun: %v", calls)
 		}
 		got, err := o.client.Pauses(o.ctx, tenant)
 		if err != nil || len(got) != 1 || got[0].Kind != "workflow" || got[0].Name != "w" || got[0].By != who.By || got[0].Reason != who.Reason || got[0].PausedAt == nil {
@@ -410,7 +450,7 @@ func TestSuppliesArePausedByNameWithWhoAndWhy(t *testing.T) {
 func TestTextsOfAnOrderAreMadeStorable(t *testing.T) {
 	t.Parallel()
 	inOffice(t, saga, func(o *office) {
-		o.hang["a"] = true
+		o.hold("a")
 		id := o.start()
 		odd := millrace.Order{By: "a\x00b\xff", Reason: strings.Repeat("x", 100_000)}
 		if got, err := o.client.Pause(o.ctx, tenant, id, odd); err != nil || got.Status != machine.Paused {
