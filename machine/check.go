@@ -206,6 +206,19 @@ func LiveTasks(def *workflow.Definition, run *Run) []string {
 	return out
 }
 
+// isOpen says whether the activation that a path names is a composite that is open in its action.
+func (r *Run) isOpen(sp spot) bool {
+	sc := r.Root
+	if sp.at.path != "" {
+		sc = r.Scopes[sp.at.path]
+	}
+	if sc == nil || sc.Visits[sp.step.Index]+1 != sp.visit {
+		return false
+	}
+	l := sc.Live[sp.step.Index]
+	return l != nil && l.Box != nil && l.Box.Catch == 0 && l.Try+1 == sp.try
+}
+
 // walkScopes visits the open scopes of a run and the items of maps without documents.
 func walkScopes(def *workflow.Definition, run *Run, scope func(*place, *Scope), item func(*place, State)) {
 	if run.Status.Ended() || run.StartedAt == 0 && run.Root.Stop == nil { // it may be cancelled before it begins
@@ -232,7 +245,7 @@ func walkScopes(def *workflow.Definition, run *Run, scope func(*place, *Scope), 
 		if err != nil {
 			continue
 		}
-		if a, ok := sp.step.Action.(*workflow.Map); ok {
+		if a, ok := sp.step.Action.(*workflow.Map); ok && run.isOpen(sp) {
 			for i, state := range k.States {
 				if q := sp.at.indexed(sp.step, box, a.Body, from+i); q.isItemTask() {
 					item(q, state)

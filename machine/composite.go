@@ -196,7 +196,7 @@ func (t *turn) endTry(p *place, s *workflow.Step) {
 	}
 	if live := t.scope(p).Live[s.Index]; live != nil && live.Box != nil && live.Box.Catch == 0 && live.Box.Stop == nil {
 		if key := t.path(p, s) + timerTimeout; t.ev.Kind != TimerFired || t.ev.Path != key {
-			t.emit(CancelTimer{Key: key})
+			t.cancelTimer(key)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/millrace-go/millrace/workflow"
 )
 
 // ControlDoc is what the root's document holds of people's orders, of letters, and of the run's last steps.
@@ -16,7 +18,8 @@ type ControlDoc struct {
 	Letters  map[LetterKind]int `json:"k,omitempty"` // open letters but those of parked steps and of an unhandled failure
 	Answered bool               `json:"a,omitempty"` // the letter of the unhandled failure was closed
 	Final    *Final             `json:"f,omitempty"` // set once finally has begun
-	Late     map[string]int     `json:"l,omitempty"` // late outcomes: the newest attempt by path
+	Late     map[string][]int   `json:"l,omitempty"` // late outcomes: attempts by path
+	LateOut  map[string]Data    `json:"o,omitempty"` // what late successes gave, of steps that had not ended when the run began to stop
 	Finals   int                `json:"n,omitempty"` // times that finally ran before the retries
 	Retries  int                `json:"r,omitempty"` // of the run
 }
@@ -36,6 +39,7 @@ func (c *ControlDoc) clone() *ControlDoc {
 	}
 	d := *c
 	d.SetAside, d.Letters, d.Late = slices.Clone(c.SetAside), maps.Clone(c.Letters), maps.Clone(c.Late)
+	d.LateOut = maps.Clone(c.LateOut)
 	if c.Final != nil {
 		f := *c.Final
 		d.Final = &f
@@ -106,7 +110,7 @@ func (t *turn) order() Order {
 // open counts the open letters of a kind.
 func (t *turn) open(kind LetterKind) int {
 	if kind == LetterFailure {
-		if c := t.run.Root.Run.Control; t.run.Status == Failed && t.unhandled() && (c == nil || !c.Answered) {
+		if c := t.run.Root.Run.Control; t.run.Status == Failed && t.unhandled() && !t.deliberate() && (c == nil || !c.Answered) {
 			return 1
 		}
 		return 0
@@ -115,6 +119,16 @@ func (t *turn) open(kind LetterKind) int {
 		return c.Letters[kind]
 	}
 	return 0
+}
+
+// deliberate says whether a `fail` action began the run's failure.
+func (t *turn) deliberate() bool {
+	sp, err := locate(t.def, t.run.Root.Run.Error.Step)
+	if err != nil {
+		return false
+	}
+	_, yes := sp.step.Action.(*workflow.Fail)
+	return yes
 }
 
 func (t *turn) openLetter(kind LetterKind, path string, e *Error) {
@@ -152,7 +166,7 @@ func (t *turn) cancelRequested() bool {
 		return true
 	}
 	if t.run.StartedAt == 0 {
-		t.emit(CancelTimer{Key: timerStart})
+		t.cancelTimer(timerStart)
 		root.States = pendingStates(len(t.def.Body.Steps))
 		root.Left = len(root.States)
 	}
@@ -200,7 +214,7 @@ func (t *turn) pauseRequested() bool {
 	t.run.Status = Paused
 	t.emit(HoldTasks{})
 	if c.Deadline != 0 {
-		t.emit(CancelTimer{Key: timerDeadline})
+		t.cancelTimer(timerDeadline)
 	}
 	return true
 }
@@ -234,6 +248,17 @@ func (t *turn) setAside() bool {
 	return true
 }
 
+// cancelTimer removes a timer, or forgets that a pause has set it aside.
+func (t *turn) cancelTimer(key string) {
+	if c := t.run.Root.Run.Control; c != nil {
+		if i := slices.Index(c.SetAside, key); i >= 0 {
+			c.SetAside = slices.Delete(c.SetAside, i, i+1)
+			return
+		}
+	}
+	t.emit(CancelTimer{Key: key})
+}
+
 // setDeadline has the run fail when it has taken as long as its definition allows.
 func (t *turn) setDeadline() {
 	if t.def.Deadline == 0 {
@@ -248,8 +273,8 @@ func (t *turn) setDeadline() {
 func (t *turn) dropDeadline() {
 	if c := t.run.Root.Run.Control; c != nil && c.Deadline != 0 {
 		c.Deadline = 0
-		if t.ev.Kind != TimerFired || t.ev.Path != timerDeadline {
-			t.emit(CancelTimer{Key: timerDeadline})
+		if !t.run.paused() && (t.ev.Kind != TimerFired || t.ev.Path != timerDeadline) {
+			t.cancelTimer(timerDeadline)
 		}
 	}
 }

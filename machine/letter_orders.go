@@ -10,7 +10,7 @@ func (t *turn) redriveRequested() bool {
 	case LetterUnknown:
 		return t.redriveUnknown()
 	case LetterFailure:
-		return t.open(LetterFailure) > 0 && t.retryRequested()
+		return t.open(LetterFailure) > 0 && t.ev.Path == t.run.Root.Run.Error.Step && t.retryRequested()
 	default:
 		return false
 	}
@@ -23,13 +23,43 @@ func (t *turn) dropRequested() bool {
 		return !t.run.Status.Ended() && t.dropParked()
 	case LetterCompensation:
 		return t.dropCompensation()
+	case LetterUnknown:
+		return t.dropUnknown()
+	case LetterFailure:
+		if t.open(kind) == 0 || t.ev.Path != t.run.Root.Run.Error.Step {
+			return false
+		}
 	default:
 		if t.open(kind) == 0 {
 			return false
 		}
-		t.closeLetter(kind, t.ev.Path, LetterDropped)
-		return true
 	}
+	t.closeLetter(LetterKind(t.ev.Name), t.ev.Path, LetterDropped)
+	return true
+}
+
+// dropUnknown gives the compensations that were passed over up for good.
+func (t *turn) dropUnknown() bool {
+	if t.open(LetterUnknown) == 0 || t.ev.Path != "" {
+		return false
+	}
+	t.closeLetter(LetterUnknown, "", LetterDropped)
+	for _, n := range t.setAsideRecords() {
+		t.record(n).Fate = GivenUp
+	}
+	d := t.undoDoc()
+	d.Dropped, d.Unknown = d.Dropped+d.Unknown, 0
+	return true
+}
+
+// setAsideRecords are those passed over because nobody knows whether they were done, newest first.
+func (t *turn) setAsideRecords() (all []int) {
+	for n := t.logged() - 1; n >= 0; n-- {
+		if t.record(n).Fate == SetAside {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // stuck finds the unit that waits for an answer to the letter at the event's path.
@@ -111,15 +141,10 @@ func (t *turn) redo(records ...int) {
 
 // redriveUnknown runs the compensations that were passed over because nobody knew whether their steps were done.
 func (t *turn) redriveUnknown() bool {
-	if !t.mayAnswer() {
+	if !t.mayAnswer() || t.ev.Path != "" {
 		return false
 	}
-	var all []int
-	for n := t.logged() - 1; n >= 0; n-- {
-		if t.record(n).Fate == SetAside {
-			all = append(all, n)
-		}
-	}
+	all := t.setAsideRecords()
 	t.closeLetter(LetterUnknown, t.ev.Path, LetterRedriven)
 	t.undoDoc().Unknown = 0
 	t.redo(all...)

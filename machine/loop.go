@@ -133,7 +133,7 @@ func (t *turn) keptPass(p *place, s *workflow.Step, a *workflow.Loop, n int) boo
 func (t *turn) stopPause(p *place, s *workflow.Step, ap string) {
 	if live := t.scope(p).Live[s.Index]; live.Timer == timerEvery {
 		live.Timer = ""
-		t.emit(CancelTimer{Key: ap + timerEvery})
+		t.cancelTimer(ap + timerEvery)
 	}
 }
 

@@ -121,7 +121,7 @@ func (t *turn) taskReleased() bool {
 	case t.stopping(p, s):
 		t.stopped(p, s, false)
 	default:
-		live.Attempt = t.ev.Attempt
+		live.Attempt, live.Unknown = t.ev.Attempt, s.Compensate != nil
 		t.startTask(p, s, 0)
 	}
 	return true

@@ -180,6 +180,22 @@ func (t *turn) dropParked() bool {
 	return true
 }
 
+// unparkSuperseded ends the parked steps that a join which has just started can do without: their failures fail nothing, and
+// nobody need be asked.
+func (t *turn) unparkSuperseded(p *place) {
+	if c := t.run.Root.Run.Control; c == nil || c.Parked == 0 || p.body.Kind != workflow.Graph {
+		return
+	}
+	sc := t.scope(p)
+	for i, s := range p.body.Steps {
+		if sc.States[i] == StepParked && t.superseded(p, s) {
+			t.unpark(t.base(p, s), LetterSuperseded)
+			t.didFail(p, s, sc.Live[i].Parked)
+			t.settle(p, s, StepFailed, Data{})
+		}
+	}
+}
+
 // settleDown finds out, when nothing is left to do in this turn, whether only people can help: the run is parked, or it is dead.
 // It says whether there is more to do.
 func (t *turn) settleDown() bool {

@@ -18,6 +18,7 @@ type past struct {
 	gave   map[string]Data   // outputs of scopes
 	tries  map[string]string // the last try of a composite by activation
 	undone map[string]bool   // what was undone, and all around it
+	hands  map[string]Live   // compensations that were started, by path: the number of the attempt that may have begun, and the input
 }
 
 // arrival is what an activation got.
@@ -26,7 +27,7 @@ type arrival struct{ in, caught Data }
 func newPast() *past {
 	return &past{
 		scopes: map[string]*Scope{}, ins: map[string]arrival{}, outs: map[string]Data{}, gave: map[string]Data{},
-		tries: map[string]string{}, undone: map[string]bool{},
+		tries: map[string]string{}, undone: map[string]bool{}, hands: map[string]Live{},
 	}
 }
 
@@ -74,6 +75,12 @@ func (p *past) got(base string, a arrival) {
 func (p *past) handedOn(base string, out Data) {
 	if p != nil {
 		p.outs[base] = out
+	}
+}
+
+func (p *past) undoing(path string, l *Live) {
+	if p != nil {
+		p.hands[path] = Live{Attempt: l.Attempt + 1, Redriven: l.Redriven}
 	}
 }
 

@@ -67,6 +67,9 @@ func (r *retrying) run() {
 	r.deadline()
 	for i := range r.past.log {
 		if d := &r.past.log[i]; d.Fate == Undoable {
+			if l, ok := r.past.hands[d.Path]; ok {
+				d.Live = &l
+			}
 			if t.log(*d); i < r.past.safe {
 				t.undoDoc().Safe = t.logged()
 			}

@@ -223,6 +223,7 @@ func (t *turn) join(p *place, s *workflow.Step, tally *Tally, out Data) {
 		return
 	}
 	t.activate(p, s.Index, in, caught)
+	t.unparkSuperseded(p)
 	if s.CancelRest && (s.Join.Kind == workflow.JoinAny || s.Join.Kind == workflow.JoinCount) { // else it belongs to `need`
 		t.cancelSuperseded(p, s)
 	}

@@ -37,7 +37,7 @@ func (t *turn) stopStep(p *place, s *workflow.Step) {
 	case StepOpen:
 		t.stopBox(p, s, &Closing{Reason: FromOuter})
 	case StepWaiting, StepRetrying:
-		t.emit(CancelTimer{Key: t.base(p, s) + sc.Live[s.Index].Timer})
+		t.cancelTimer(t.base(p, s) + sc.Live[s.Index].Timer)
 		t.settle(p, s, StepCancelled, Data{})
 	case StepParked:
 		t.unpark(t.base(p, s), LetterSuperseded)
@@ -164,9 +164,12 @@ func (t *turn) stopped(p *place, s *workflow.Step, done bool) {
 func (t *turn) didStop(p *place, s *workflow.Step, done bool) {
 	live := t.scope(p).Live[s.Index]
 	how, out := Unsure, Data{}
+	if live.Box != nil && live.Box.Catch > 0 {
+		return // its failure belongs to the catch
+	}
 	switch {
 	case s.IsComposite:
-		if live.Box == nil || live.Box.Catch > 0 || live.Box.Undone {
+		if live.Box == nil || live.Box.Undone {
 			return // it was undone when it failed
 		}
 	case done:

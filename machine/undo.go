@@ -30,6 +30,8 @@ type UndoTask struct {
 	Record int  `json:"r"`
 	Live   Live `json:"l"`
 	Stuck  bool `json:"s,omitempty"` // it gave up, and waits for a person
+
+	Was State `json:"w,omitempty"` // a step of the root: how it stood before
 }
 
 func (d *Undoing) clone() *Undoing {
@@ -166,19 +168,33 @@ func (t *turn) applies(u unit, d *Undoing, n int) bool {
 		return false
 	}
 	if c := sp.step.CompensateUnknown; r.How == Unsure && c != nil && !*c {
-		r.Fate, r.Err = SetAside, d.Err
-		t.undoDoc().Unknown++
+		t.setAsideUnknown(u, d, r)
 		return false
 	}
-	if c := sp.step.Compensate; c.Once {
-		if slices.Contains(d.Once, c.Name) {
-			r.Fate = PassedOver
-			t.showUndo(r.Path, StepCompensated)
-			return false
-		}
+	c := sp.step.Compensate
+	switch {
+	case !c.Once:
+		return true
+	case slices.Contains(d.Once, c.Name):
+		t.showUndo(r.Path, StepCompensated)
+	case !slices.Contains(d.Once, notDone+c.Name):
 		d.Once = append(d.Once, c.Name)
+		return true
 	}
-	return true
+	r.Fate = PassedOver
+	return false
+}
+
+// setAsideUnknown passes over a record of which nobody knows whether it was done. The run ends dead, wherever that happens.
+func (t *turn) setAsideUnknown(u unit, d *Undoing, r *Done) {
+	if u.at.inFinally() {
+		r.Fate = PassedOver
+		t.openLetter(LetterFinally, r.Path, &Error{Code: CodeOutcomeUnknown, Message: unknownMessage(1), Step: r.Path})
+		return
+	}
+	r.Fate, r.Err = SetAside, d.Err
+	t.undoDoc().Unknown++
+	t.beginToFail(d.Cause)
 }
 
 // covered says whether an activation lies in a composite of the unit that is undone by a compensation of its own.
@@ -207,17 +223,18 @@ func (t *turn) beginUndo(u unit, d *Undoing, n int) {
 	if u.at.up == nil && u.step == nil {
 		t.setStatus(Compensating)
 	}
-	t.showUndo(t.record(n).Path, StepCompensating)
+	d.Task.Was = t.showUndo(t.record(n).Path, StepCompensating)
 	t.startUndo(d, 0)
 }
 
-// showUndo shows in the root's document how the undoing of one of its steps stands.
-func (t *turn) showUndo(path string, state State) {
+// showUndo shows in the root's document how the undoing of one of its steps stands, and gives what stood there; 0 for others.
+func (t *turn) showUndo(path string, state State) (was State) {
 	if sp, err := locate(t.def, path); err == nil && sp.at.path == "" && withTry(t.base(sp.at, sp.step), sp.try) == path {
 		if i := sp.step.Index; !t.run.Root.States[i].Live() {
-			t.run.Root.States[i] = state
+			was, t.run.Root.States[i] = t.run.Root.States[i], state
 		}
 	}
+	return was
 }
 
 // startUndo makes the task of the compensation in hand claimable.
@@ -237,6 +254,7 @@ func (t *turn) startUndo(d *Undoing, due Time) {
 	if !r.Err.IsZero() {
 		env.Error = r.Err
 	}
+	t.run.past.undoing(r.Path, live)
 	t.emitTask(r.Path+undoSuffix, sp.step, env, live.Attempt, due)
 }
 
@@ -293,10 +311,21 @@ func (t *turn) nearest(sp spot, path string) unit {
 	return unit{at: sp.undone.at, step: sp.undone.step}
 }
 
+// inHand gives the plan that has the compensation of record n in hand.
+func (t *turn) inHand(n int) *Undoing {
+	sp, err := locate(t.def, t.record(n).Path+undoSuffix)
+	if err != nil {
+		return nil
+	}
+	_, d := t.undoer(sp)
+	return d
+}
+
 // undoSucceeded: a compensation has done its work.
 func (t *turn) undoSucceeded(u unit, d *Undoing) {
 	r := t.record(d.Task.Record)
 	r.Fate = Undone
+	t.markOnce(d, r, "", notDone)
 	t.showUndo(r.Path, StepCompensated)
 	d.Task = nil
 	t.later(func() { t.undoNext(u) })
@@ -317,16 +346,16 @@ func (t *turn) undoFailed(u unit, d *Undoing, s *workflow.Step, e *Error) {
 // undoGaveUp: a compensation needs a person. A failure in finally does not change how the run ends.
 func (t *turn) undoGaveUp(u unit, d *Undoing, e *Error) {
 	r := t.record(d.Task.Record)
+	t.markOnce(d, r, notDone, "")
 	if u.at.inFinally() {
+		t.openLetter(LetterFinally, t.ev.Path, e)
 		r.Fate, d.Task = PassedOver, nil
 		t.later(func() { t.undoNext(u) })
 		return
 	}
 	t.openLetter(LetterCompensation, t.ev.Path, e)
-	if r.How == ForSure {
-		t.showUndo(r.Path, StepSucceeded)
-	} else {
-		t.showUndo(r.Path, StepFailed)
+	if d.Task.Was != 0 {
+		t.showUndo(r.Path, d.Task.Was)
 	}
 	if t.def.OnCompensationFailure == workflow.ContinueUndoing {
 		live := d.Task.Live
@@ -340,8 +369,30 @@ func (t *turn) undoGaveUp(u unit, d *Undoing, e *Error) {
 		d.Task.Stuck = true
 		t.undoDoc().Stuck++
 	}
-	if root := rootPlace(t.def); t.run.Root.Stop == nil {
-		t.stopScope(root, &Closing{Reason: ByFailure, Err: d.Cause})
+	t.beginToFail(d.Cause)
+}
+
+// markOnce remembers whether a shared compensation that runs once did its work: when it gave up, what it was to undo is not undone.
+func (t *turn) markOnce(d *Undoing, r *Done, now, before string) {
+	sp, err := locate(t.def, r.Path)
+	if err != nil || sp.step.Compensate == nil || !sp.step.Compensate.Once {
+		return
+	}
+	if i := slices.Index(d.Once, before+sp.step.Compensate.Name); i >= 0 {
+		d.Once[i] = now + sp.step.Compensate.Name
+	}
+}
+
+const notDone = "!" // before the name of a shared compensation that gave up
+
+// beginToFail has the whole run fail, because something inside it could not be undone.
+func (t *turn) beginToFail(e *Error) {
+	switch why := t.run.Root.Stop; {
+	case why == nil:
+		t.stopScope(rootPlace(t.def), &Closing{Reason: ByFailure, Err: e})
+	case why.Reason == ByEnd:
+		*why = Closing{Reason: ByFailure, Err: e}
+		t.setStatus(Stopping)
 	}
 }
 

@@ -166,6 +166,9 @@ func (t *turn) did(p *place, s *workflow.Step, how How, out Data) int {
 			return 0
 		}
 	}
+	if late, ok := t.lateSuccess(t.base(p, s)); ok && how != ForSure {
+		how, out = ForSure, late
+	}
 	r := Done{Path: t.path(p, s), Attempt: attempt, How: how, Out: out}
 	r.Env = t.references(view{at: p, step: s, prev: live.In}, &s.Uses)
 	r.Env.Prev, r.Env.Redriven = live.In, live.Redriven
