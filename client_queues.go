@@ -16,6 +16,7 @@ type QueueDepth struct {
 	Ready    int        `json:"ready"`
 	Delayed  int        `json:"delayed"`
 	Running  int        `json:"running"`
+	Held     int        `json:"held"`      // of paused runs
 	OldestAt *time.Time `json:"oldest_at"` // when the oldest ready task became ready; nil: none is
 	ServedBy []string   `json:"served_by"` // live processes that serve the handler, by name
 }
@@ -49,7 +50,7 @@ func (c *Client) Queues(ctx context.Context, tenant string) ([]QueueDepth, []Pro
 	for _, d := range rows {
 		q := QueueDepth{
 			Queue: d.Queue, Handler: d.Handler, Workflow: d.Workflow, Paused: d.Paused,
-			Ready: d.Ready, Delayed: d.Delayed, Running: d.Leased, OldestAt: moment(d.Oldest), ServedBy: []string{},
+			Ready: d.Ready, Delayed: d.Delayed, Running: d.Leased, Held: d.Held, OldestAt: moment(d.Oldest), ServedBy: []string{},
 		}
 		for _, p := range processes {
 			if p.serves(d.Handler) {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/millrace-go/millrace/cmd/millrace/internal/cli"
 )
@@ -24,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestCommands drives the program as a process: every command, exit status and document.
-// D4 R2 R5 R6 R8 N1 O1 O3 O5 A14
+// D4 R2 R5 R6 R8 N1 O1 O3 O5 A14 X4 X6 X8 X9 X10 X13 C1 C2 C3
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -41,6 +43,7 @@ func TestCommands(t *testing.T) {
 			"field":  field,
 			"keys":   keys,
 			"serve":  serve,
+			"damage": damage,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -62,6 +65,17 @@ func serve(ts *testscript.TestScript, _ bool, _ []string) {
 	}))
 	ts.Defer(s.Close)
 	ts.Setenv("SERVER", s.URL)
+}
+
+// damage KEY: writes garbage over the root document of the run with this key.
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: damage KEY")
+	}
+	db, err := sqlite.OpenConn(ts.MkAbs(filepath.Join(".millrace", "millrace.db")), sqlite.OpenReadWrite)
+	ts.Check(err)
+	err = sqlitex.Execute(db, "update runs set doc = cast('garbage' as blob) where key = ?", &sqlitex.ExecOptions{Args: []any{args[0]}})
+	ts.Check(errors.Join(err, db.Close()))
 }
 
 // status N COMMAND..: runs a command that must exit with status N.

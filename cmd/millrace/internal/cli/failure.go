@@ -11,6 +11,7 @@ import (
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/orders"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -112,6 +113,9 @@ func explain(err error) *failure {
 		f.status, f.code, f.message, f.hint = statusRefused, "conflict", c.Error(), conflictHint(c)
 		return f
 	}
+	if errors.Is(err, store.ErrDamaged) || errors.Is(err, machine.ErrDamaged) {
+		return damaged(err)
+	}
 	if d, ok := declined(err); ok {
 		return d
 	}
@@ -142,6 +146,20 @@ func explain(err error) *failure {
 	if p, ok := errors.AsType[*fs.PathError](err); ok && f.code == "failed" {
 		file := fileFailure(p.Path, p)
 		_ = errors.As(file, &f)
+	}
+	return f
+}
+
+// damaged tells of a run whose stored state cannot be used.
+func damaged(err error) *failure {
+	f := &failure{status: statusStore, code: "damaged", message: err.Error(), hint: "`millrace doctor` tells which run it is, and how to repair it"}
+	if d, ok := errors.AsType[*store.DamagedError](err); ok {
+		cause := d.Err
+		for inner := errors.Unwrap(cause); inner != nil; inner = errors.Unwrap(cause) {
+			cause = inner
+		}
+		f.message = fmt.Sprintf("run %s: the %s is damaged: %v", d.RunID, d.What, cause)
+		f.hint = "`millrace doctor --repair " + screen.Ending(d.RunID) + "` rebuilds it from the run's journal; no other run is harmed"
 	}
 	return f
 }

@@ -13,8 +13,9 @@ import (
 
 // queuesPage is what `queues` gives.
 type queuesPage struct {
-	Queues    []millrace.QueueDepth  `json:"queues"`
-	Processes []millrace.ProcessView `json:"processes"`
+	Queues    []millrace.QueueDepth   `json:"queues"`
+	Processes []millrace.ProcessView  `json:"processes"`
+	Paused    []millrace.PausedSupply `json:"paused"` // workflows, queues, the tenant
 }
 
 func (a *app) queuesCommand() *cobra.Command {
@@ -22,7 +23,7 @@ func (a *app) queuesCommand() *cobra.Command {
 		Use:   "queues",
 		Short: "Tell what waits for workers, how long, and who serves it",
 		Long: `Lists the queues that hold something: how many steps are ready, delayed and running, since when the oldest ready one
-waits, and how many processes serve it; then the processes that work at this database.`,
+waits, and how many processes serve it; what is paused; then the processes that work at this database.`,
 		Example: `  millrace queues
   millrace queues --json`,
 		Args: atMost(0, "usage: millrace queues"),
@@ -35,10 +36,14 @@ func (a *app) queues(ctx context.Context) error {
 		ctx, cancel := limited(ctx)
 		defer cancel()
 		queues, processes, err := c.Queues(ctx, a.tenant)
-		return queuesPage{queues, processes}, err
+		if err != nil {
+			return queuesPage{}, err
+		}
+		paused, err := c.Pauses(ctx, a.tenant)
+		return queuesPage{queues, processes, paused}, err
 	})
 	if errors.Is(err, errNoDatabase) {
-		p, err = queuesPage{[]millrace.QueueDepth{}, []millrace.ProcessView{}}, nil
+		p, err = queuesPage{[]millrace.QueueDepth{}, []millrace.ProcessView{}, []millrace.PausedSupply{}}, nil
 	}
 	switch {
 	case err != nil:
@@ -51,6 +56,9 @@ func (a *app) queues(ctx context.Context) error {
 		a.say("nothing waits for workers")
 	} else if err := writeText(a.out, screen.QueuesTable(p.Queues, now).Text(width, s)); err != nil {
 		return err
+	}
+	for i := range p.Paused {
+		a.say("%s", screen.PauseLine(&p.Paused[i], a.tenant, now))
 	}
 	if len(p.Processes) == 0 {
 		a.say("no process is at work; `millrace worker` starts one")

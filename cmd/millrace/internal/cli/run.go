@@ -143,7 +143,7 @@ func (a *app) safe(err error, id string, status int) error {
 	if status != 0 && f.status == statusUsage && f.code == "failed" {
 		f.status = status
 	}
-	if f.status == statusStore {
+	if f.status == statusStore && f.code != "damaged" {
 		f.hint = strings.TrimSpace(f.hint + "\nthe run is kept as far as it came; go on with: millrace resume " + screen.Ending(id))
 	}
 	return f

@@ -39,8 +39,8 @@ type Desk struct {
 	Style  screen.Style
 	// Ask asks for a yes. It is nil when nobody can be asked.
 	Ask func(question string) (bool, error)
-	// Explain tells code and hint of an error.
-	Explain func(error) (code, hint string)
+	// Explain tells code, message and hint of an error.
+	Explain func(error) (code, message, hint string)
 	// Verdict is what the program's exit status shall say of what was done without an error.
 	Verdict Verdict
 }
@@ -115,8 +115,8 @@ func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func (d *Desk) refusal(err error) *Refusal {
-	code, hint := d.Explain(&Denied{err})
-	return &Refusal{Code: code, Message: err.Error(), Hint: hint}
+	code, message, hint := d.Explain(&Denied{err})
+	return &Refusal{Code: code, Message: message, Hint: hint}
 }
 
 func (d *Desk) say(format string, args ...any) { fmt.Fprintf(d.Err, format+"\n", args...) }

@@ -51,10 +51,13 @@ func Ago(d time.Duration) string {
 // QueuesTable lists queues for people.
 func QueuesTable(queues []millrace.QueueDepth, now time.Time) Table {
 	t := Table{
-		Mark: -1, Head: []string{"QUEUE", "WORKFLOW", "READY", "DELAYED", "RUNNING", "OLDEST", "WORKERS", "HANDLER"},
+		Mark: -1, Head: []string{"QUEUE", "WORKFLOW", "READY", "DELAYED", "RUNNING", "HELD", "OLDEST", "WORKERS", "HANDLER"},
 	}
 	for _, q := range queues {
-		oldest, served := "", strconv.Itoa(len(q.ServedBy))
+		oldest, held, served := "", "", strconv.Itoa(len(q.ServedBy))
+		if q.Held > 0 { // a column that is there when something is
+			held = strconv.Itoa(q.Held)
+		}
 		if q.OldestAt != nil {
 			oldest = Span(now.Sub(*q.OldestAt))
 		}
@@ -65,10 +68,29 @@ func QueuesTable(queues []millrace.QueueDepth, now time.Time) Table {
 			served = "paused"
 		}
 		t.Rows = append(t.Rows, []string{
-			q.Queue, q.Workflow, strconv.Itoa(q.Ready), strconv.Itoa(q.Delayed), strconv.Itoa(q.Running), oldest, served, handlerName(q.Handler),
+			q.Queue, q.Workflow, strconv.Itoa(q.Ready), strconv.Itoa(q.Delayed), strconv.Itoa(q.Running), held, oldest, served, handlerName(q.Handler),
 		})
 	}
 	return t
+}
+
+// PauseLine tells of something that is paused: since when, by whom and why, and how that ends.
+func PauseLine(p *millrace.PausedSupply, tenant string, now time.Time) string {
+	name := p.Name
+	if p.Kind == "tenant" {
+		name = tenant
+	}
+	text := p.Kind + " " + name + " is paused"
+	if p.By != "" {
+		text += " by " + p.By
+	}
+	if p.PausedAt != nil {
+		text += ", " + Ago(now.Sub(*p.PausedAt))
+	}
+	if p.Reason != "" {
+		text += ": " + p.Reason
+	}
+	return Clean(text) + "; millrace resume " + p.Kind + ":" + name
 }
 
 // ProcessesTable lists processes for people.
