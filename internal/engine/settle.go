@@ -96,6 +96,9 @@ func (e *Engine) settled(ctx context.Context, s *folding, answer *store.Settled,
 		}
 		e.land(f, f.taken)
 	case store.Skewed: // the offset was refreshed by the answer
+		for _, x := range f.taken { // of an attempt that was claimed while our clock was ahead
+			x.event.At = min(x.event.At, answer.Clock)
+		}
 		if f.tries++; f.tries > 1 {
 			e.delay(f, time.Duration(min(f.tries, 20))*50*time.Millisecond)
 		}
