@@ -91,7 +91,7 @@ func TestHandlerGetsItsInputAndItsOutputIsTheRuns(t *testing.T) {
 		}
 		want := millrace.TaskInfo{
 			Tenant: "default", RunID: run.ID, RunKey: "k", Workflow: "one", Version: 1, Path: "work", Attempt: 1,
-			Key: run.ID + "/work",
+			Key: machine.TaskKey(machine.Header{ID: run.ID}, "work", nil),
 		}
 		if diff := cmp.Diff(want, info); diff != "" {
 			t.Error(diff)
@@ -151,7 +151,7 @@ steps:
 		if diff := cmp.Diff([]string{"./pack.sh", "1.10", `[1,{"a":null}]`, ""}, got.Args); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff(map[string]string{"NAME": "it is Ada", "KEY": run.ID + "/work"}, got.Env); diff != "" {
+		if diff := cmp.Diff(map[string]string{"NAME": "it is Ada", "KEY": machine.TaskKey(machine.Header{ID: run.ID}, "work", nil)}, got.Env); diff != "" {
 			t.Error(diff)
 		}
 		if string(input) != string(raw) {

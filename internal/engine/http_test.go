@@ -86,7 +86,7 @@ func TestRequestIsEvaluatedByTheProcessThatMakesIt(t *testing.T) {
 		if diff := cmp.Diff(want, seen.all); diff != "" {
 			t.Error(diff)
 		}
-		trace := regexp.MustCompile(`^(GET|POST|PUT|PATCH) /\w+ 00-` + strings.ReplaceAll(id, "-", "") + `-[0-9a-f]{16}-01$`)
+		trace := regexp.MustCompile(`^(GET|POST|PUT|PATCH) -[0-9a-f]{16} 00-` + strings.ReplaceAll(id, "-", "") + `-[0-9a-f]{16}-01$`)
 		spans := map[string]bool{}
 		for _, s := range seen.ids {
 			if !trace.MatchString(s) {
