@@ -66,6 +66,8 @@ type StepView struct {
 	Due *time.Time
 	// AttemptAt is when the attempt under way began; it is not part of the JSON.
 	AttemptAt *time.Time
+	// Before is the status that its compensation covers: "succeeded", "failed", "cancelled"; it is not part of the JSON.
+	Before string
 	// Depth is how many steps this one lies inside of; it is not part of the JSON.
 	Depth int
 }

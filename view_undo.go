@@ -27,7 +27,7 @@ func (t *tree) dressUndo(n *node) {
 		u.Status, u.Due, u.AttemptAt, u.StartedAt = live.Status, live.Due, live.AttemptAt, live.StartedAt
 		u.Attempts, u.FinishedAt = max(u.Attempts, live.Attempts), nil
 	}
-	n.Undo = u
+	n.Undo, n.Before = u, t.before(n)
 	switch {
 	case n.Depth == 0 && n.Status == "cancelled": // the run was aborted meanwhile
 	case u.Status == "succeeded":
@@ -35,6 +35,17 @@ func (t *tree) dressUndo(n *node) {
 	default:
 		n.Status, n.Reason = "compensating", ""
 	}
+}
+
+// before is the status that a compensation covers.
+func (t *tree) before(n *node) string {
+	if h := t.hist.steps[n.Path]; h != nil && h.status != "" {
+		return h.status
+	}
+	if n.Status == "compensating" || n.Status == "compensated" { // a composite, of which the journal does not tell
+		return "succeeded"
+	}
+	return n.Status
 }
 
 // underUndoing adds the activations that are being undone and of whose scopes nothing is left but this.

@@ -12,6 +12,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
@@ -190,5 +191,32 @@ func TestDatabasesThatCannotBeUsedGiveStatus5AndARemedy(t *testing.T) {
 				t.Errorf("message %q, hint %q; want %q in it", got.message, got.hint, c.want)
 			}
 		})
+	}
+}
+
+// A run is left to people only when nothing of it runs and nothing but people can help.
+func TestARunIsLeftToPeopleWhenNothingElseHelps(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	paused, person := millrace.WaitView{For: millrace.ForPause}, millrace.WaitView{For: millrace.ForPerson}
+	worker := millrace.WaitView{For: millrace.ForWorker}
+	running := []millrace.StepView{{Path: "a", AttemptAt: &now}}
+	undoing := []millrace.StepView{{Path: "a", Undo: &millrace.UndoView{AttemptAt: &now}}}
+	for name, c := range map[string]struct {
+		v    millrace.View
+		want bool
+	}{
+		"nothing waits":             {v: millrace.View{Status: machine.Running}},
+		"parked":                    {v: millrace.View{Status: machine.Parked}, want: true},
+		"paused":                    {v: millrace.View{Status: machine.Paused, Waiting: []millrace.WaitView{worker}}, want: true},
+		"paused, one still runs":    {v: millrace.View{Status: machine.Paused, Steps: running}},
+		"paused, one is undone":     {v: millrace.View{Status: machine.Paused, Steps: undoing}},
+		"its workflow is paused":    {v: millrace.View{Status: machine.Running, Waiting: []millrace.WaitView{paused, person}}, want: true},
+		"another step waits":        {v: millrace.View{Status: machine.Running, Waiting: []millrace.WaitView{paused, worker}}},
+		"undoing waits for someone": {v: millrace.View{Status: machine.Compensating, Waiting: []millrace.WaitView{person, worker}}},
+	} {
+		if got := stuck(&c.v); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

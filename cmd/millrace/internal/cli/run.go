@@ -192,6 +192,12 @@ func (a *app) sayFailure(v *millrace.View) {
 		a.sayNext(v)
 		return
 	}
+	if code := v.Error.Code; v.Reason != "" && (code == machine.CodeCancelled || code == "aborted") {
+		a.say("run %s %s %s", screen.Ending(v.ID), v.Status, screen.Clean(v.Reason))
+		a.sayLetters(v)
+		a.sayNext(v)
+		return
+	}
 	where := ""
 	if v.Error.Path != "" {
 		where = " at " + v.Error.Path

@@ -104,11 +104,7 @@ func (p *Progress) step(f Frame, s millrace.StepView) []Said {
 
 // before is a step as it stood before its compensation began.
 func before(s millrace.StepView) millrace.StepView {
-	if s.Undo = nil; s.Error != nil {
-		s.Status = "failed"
-	} else {
-		s.Status = "succeeded"
-	}
+	s.Undo, s.Status = nil, s.Before
 	return s
 }
 

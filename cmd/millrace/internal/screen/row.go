@@ -113,8 +113,11 @@ func undone(s millrace.StepView) []string {
 	if s.Undo != nil && s.Undo.Attempts > 1 {
 		parts[0] += " in attempt " + strconv.Itoa(s.Undo.Attempts)
 	}
-	if s.Error != nil {
+	switch {
+	case s.Error != nil:
 		parts = append(parts, "it had failed: "+problem(s.Error))
+	case s.Before == "cancelled":
+		parts = append(parts, "it had been stopped")
 	}
 	return parts
 }
