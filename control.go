@@ -56,9 +56,15 @@ type RetryOrder struct {
 // Retry has an ended run do again what did not succeed or was undone, and all that follows; the rest keeps its output. Errors:
 // ErrNotFound, and a *machine.Refusal that names the step for which it would be unsafe.
 func (c *Client) Retry(ctx context.Context, tenant, run string, o RetryOrder) (Applied, error) {
-	return c.tell(ctx,
+	a, err := c.tell(ctx,
 		engine.Order{Tenant: tenant, RunID: run, Event: machine.Event{Kind: machine.RetryRequested}, Ended: true, Rebuild: true},
 		machine.Order{By: o.By, Reason: o.Reason, From: o.From, Again: o.Again})
+	if err == nil && !a.Changed {
+		err = fmt.Errorf("retry: %w", &machine.Refusal{
+			Why: fmt.Sprintf("run %s is %s: only a run that has ended is tried again", run, a.Status),
+		})
+	}
+	return a, err
 }
 
 // order tells a run what a person asks of it.

@@ -101,6 +101,13 @@ func (o *office) hold(path string) {
 	o.hang[path] = true
 }
 
+// free ends hold for the attempts to come.
+func (o *office) free(path string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.hang, path)
+}
+
 // called gives the paths of the attempts since it was last asked, in order.
 func (o *office) called() []string {
 	o.mu.Lock()
@@ -386,8 +393,17 @@ func TestRetryIsRefusedByNameWhereItWouldBeUnsafe(t *testing.T) {
 	t.Parallel()
 	inOffice(t, "workflow: w\nversion: 1\nsteps:\n  - { id: a, task: work }\n  - { id: b, task: work }\n  - { id: c, task: work }\n", func(o *office) {
 		o.refuse("c")
+		o.hold("a")
 		id := o.start()
 		var refusal *machine.Refusal
+		if _, err := o.client.Retry(o.ctx, tenant, id, millrace.RetryOrder{Order: who}); !errors.As(err, &refusal) {
+			t.Errorf("a retry of a run that goes on gave %v", err)
+		}
+		o.free("a")
+		if _, err := o.client.Abort(o.ctx, tenant, id, who); err != nil {
+			t.Fatal(err)
+		}
+		id = o.start()
 		_, err := o.client.Retry(o.ctx, tenant, id, millrace.RetryOrder{Order: who, From: "b"})
 		if !errors.As(err, &refusal) || refusal.Step != "b" {
 			t.Errorf("it gave %v", err)

@@ -67,7 +67,7 @@ func (c *Client) DeadLetters(ctx context.Context, f store.LetterFilter) (letters
 }
 
 // Redrive has the work of a dead letter tried again, with a fresh budget of attempts. Errors: ErrNotFound, *LetterError when it
-// is not open, a *machine.Refusal, and one that says what to do instead when letters of its kind cannot be redriven.
+// is not open, and a *machine.Refusal that says why it would be unsafe, or what to do instead.
 func (c *Client) Redrive(ctx context.Context, tenant string, letter int64, o RedriveOrder) (Applied, error) {
 	if len(o.Input) > 0 {
 		if err := c.teller.CheckInput(o.Input); err != nil {
@@ -87,12 +87,13 @@ func (c *Client) Drop(ctx context.Context, tenant string, letter int64, o Order)
 func (c *Client) letterOrder(ctx context.Context, tenant string, id int64, kind machine.EventKind, says machine.Order) (Applied, error) {
 	l, err := c.openLetter(ctx, tenant, id)
 	if err != nil {
-		return Applied{}, err
+		return Applied{Run: l.RunID}, err
 	}
 	redrive := kind == machine.RedriveRequested
 	if redrive && l.Kind == machine.LetterFinally {
-		return Applied{Run: l.RunID}, fmt.Errorf("dead letter %d is about finally, which is not run again: "+
-			"do by hand what it left undone, and then drop the letter", id)
+		return Applied{Run: l.RunID}, fmt.Errorf("dead letter %d: %w", id, &machine.Refusal{
+			Why: "finally is not run again: do by hand what it left undone, and then drop the letter",
+		})
 	}
 	a, err := c.tell(ctx, engine.Order{
 		Tenant: tenant, RunID: l.RunID, Ended: true, Rebuild: redrive && l.Kind == machine.LetterFailure,
@@ -103,7 +104,9 @@ func (c *Client) letterOrder(ctx context.Context, tenant string, id int64, kind 
 		},
 	}, says)
 	if err == nil && !a.Changed {
-		return a, fmt.Errorf("dead letter %d: nothing can be done about it while run %s is %s", id, l.RunID, a.Status)
+		return a, fmt.Errorf("dead letter %d: %w", id, &machine.Refusal{
+			Why: fmt.Sprintf("nothing can be done about it while run %s is %s", l.RunID, a.Status),
+		})
 	}
 	return a, err
 }

@@ -136,7 +136,10 @@ func TestOrdersThatRaceWithWorkLeaveEveryRunSound(t *testing.T) {
 		}
 	}
 	orders := [][]machine.EventKind{
-		nil, {machine.CancelRequested}, {machine.PauseRequested, machine.ResumeRequested}, {machine.AbortRequested},
+		nil,
+		{machine.CancelRequested},
+		{machine.PauseRequested, machine.ResumeRequested},
+		{machine.AbortRequested},
 		{machine.PauseRequested, machine.CancelRequested, machine.ResumeRequested},
 	}
 	var all sync.WaitGroup

@@ -52,7 +52,7 @@ const (
 
 const (
 	lookTries = 5 // at a run that changes meanwhile
-	pageSize  = 1_000
+	pageSize  = 200
 )
 
 // errChanging: the run changed each time that it was looked at.
@@ -76,13 +76,12 @@ func (d *Doctor) Row(ctx context.Context, tenant, run string) (store.RunRow, err
 // after gives the id that follows in order.
 func after(id string) string {
 	b := []byte(id)
-	for i := len(b) - 1; i >= 0; i-- {
-		switch {
-		case b[i] == '-':
-		case b[i] == 'f':
+	for i := range slices.Backward(b) {
+		switch b[i] {
+		case '-':
+		case 'f':
 			b[i] = '0'
-			continue
-		case b[i] == '9':
+		case '9':
 			b[i] = 'a'
 			return string(b)
 		default:
