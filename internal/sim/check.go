@@ -43,6 +43,10 @@ func (w *world) check(r *run) {
 		w.fault("timers of %s: %v", id, err)
 	}
 	w.checkTimers(r, timers, state.Run)
+	w.checkLetters(r, state.Run)
+	if state.Run.Status == machine.Paused {
+		w.checkPaused(r, live)
+	}
 	if state.Run.Status.Ended() {
 		w.checkEnded(r, state.Run, len(live)+len(timers))
 	}
@@ -103,6 +107,57 @@ func (w *world) checkTimers(r *run, timers []store.Timer, run *machine.Run) {
 		if n := want[kind] - have[kind]; n < 0 || n > aside[kind] {
 			w.fault("%s: %d timers %s are set, and %d steps wait for one", r.header.ID, have[kind], kind, want[kind])
 		}
+	}
+}
+
+// checkPaused checks that nothing of a paused run can be claimed.
+func (w *world) checkPaused(r *run, live []store.Live) {
+	w.mark("a run was paused")
+	for i := range live {
+		if s := live[i].State; s != store.OnHold && s != store.Leased {
+			w.fault("%s is paused, and %s can be claimed", r.header.ID, live[i].Path)
+		}
+	}
+}
+
+// checkLetters asks invariant 7: what an open letter is about waits for a person, and a dead run has a letter.
+func (w *world) checkLetters(r *run, run *machine.Run) {
+	if !r.lettered && run.Status != machine.Dead && run.Status != machine.Parked {
+		return
+	}
+	id := r.header.ID
+	all, err := w.memory.Letters(w.ctx, store.LetterFilter{Tenant: tenant, RunID: id, Limit: forever})
+	if err != nil {
+		w.fault("letters of %s: %v", id, err)
+	}
+	open := map[machine.LetterKind]int{}
+	answers := 0
+	for i := range all {
+		switch all[i].State {
+		case machine.LetterOpen:
+			open[all[i].Kind]++
+			answers++
+		case machine.LetterDropped:
+			answers++
+		default:
+		}
+	}
+	ended, dead := run.Status.Ended(), run.Status == machine.Dead
+	parked := 0
+	if c := run.Root.Run.Control; c != nil {
+		parked = c.Parked
+	}
+	switch {
+	case dead && answers == 0:
+		w.fault("%s is dead, and no letter says why", id)
+	case open[machine.LetterParked] != parked, ended && parked > 0, run.Status == machine.Parked && parked == 0:
+		w.fault("%s is %s with %d parked steps, and has %d letters about them", id, run.Status, parked, open[machine.LetterParked])
+	case ended && !dead && open[machine.LetterCompensation]+open[machine.LetterUnknown] > 0:
+		w.fault("%s is %s, and letters about its undoing are open", id, run.Status)
+	case run.Status != machine.Failed && open[machine.LetterFailure] > 0:
+		w.fault("%s is %s, and the letter of its failure is open", id, run.Status)
+	case !ended && open[machine.LetterFinally] > 1:
+		w.fault("%s has %d letters about finally", id, open[machine.LetterFinally])
 	}
 }
 

@@ -138,22 +138,6 @@ func (w *world) executed(j *job) {
 	j.deaf = w.one(6)
 }
 
-// received checks what an attempt gets: the same as the one before, unless a person gave its task another input since.
-func (w *world) received(j *job) {
-	r, path, got := w.runs[j.attempt.ID], j.attempt.Path, string(j.attempt.Input)
-	if given, ok := r.given[path]; ok {
-		if given != got {
-			w.fault("%v gets %s, and a person gave it %s", j.attempt, got, given)
-		}
-		return
-	}
-	key := fmt.Sprint(j.attempt.ID, " ", path, " ", r.retries)
-	if before, ok := w.inputs[key]; ok && before != got {
-		w.fault("%v gets %s, and an attempt before got %s", j.attempt, got, before)
-	}
-	w.inputs[key] = got
-}
-
 // healed says whether a task succeeds since it was redriven often enough.
 func (w *world) healed(n attempt) bool {
 	return w.runs[n.run].redriven[n.path] > int(chance(n.path)%2)

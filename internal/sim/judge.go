@@ -46,6 +46,9 @@ func (w *world) consult(r *run, entries []store.Entry, run *machine.Run) {
 	if judged {
 		w.judged++
 	}
+	for _, f := range told.Last() {
+		w.fault("%s: %s", r.header.ID, f)
+	}
 	faults, clear := told.Undoing()
 	for _, f := range faults {
 		w.fault("%s: %s", r.header.ID, f)

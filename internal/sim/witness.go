@@ -41,7 +41,13 @@ type run struct {
 	answers  map[string]int    // to letters, by path
 	redriven map[string]int    // by path
 	given    map[string]string // inputs that people gave, by path
+	inputs   map[string]int    // how often a person gave a new input, by path
+	done     map[string]bool   // tasks that succeeded
+	late     map[string]bool   // tasks of which it was said too late that they did
+	started  map[string]bool   // tasks
+	ending   machine.Status    // as finally was told
 	retries  int
+	lettered bool             // it had a letter
 	revoked  map[attempt]bool // attempts that an abort took away
 	ended    bool
 	held     map[string]holding      // tasks that are held, by path
@@ -73,7 +79,7 @@ func (t *witness) Start(ctx context.Context, starts []store.Start) ([]store.Star
 		}
 		w, s := t.world, &starts[i]
 		r := &run{
-			header: s.Run.Header, held: map[string]holding{}, number: map[string]int{}, due: map[string]machine.Time{}, executed: map[string][]int{}, answers: map[string]int{}, redriven: map[string]int{}, given: map[string]string{}, revoked: map[attempt]bool{},
+			header: s.Run.Header, held: map[string]holding{}, number: map[string]int{}, due: map[string]machine.Time{}, executed: map[string][]int{}, answers: map[string]int{}, redriven: map[string]int{}, given: map[string]string{}, inputs: map[string]int{}, done: map[string]bool{}, late: map[string]bool{}, started: map[string]bool{}, revoked: map[attempt]bool{},
 		}
 		for _, p := range w.plans {
 			if p.Name == s.Run.Workflow {
@@ -112,6 +118,9 @@ func (t *witness) claimed(c *store.Claimed, owner string) {
 	w, r := t.world, t.world.runs[c.RunID]
 	n := attempt{run: c.RunID, path: c.Path, number: c.Attempt, token: c.Token}
 	w.say("  %s holds %s %s attempt %d", owner, c.RunID, c.Path, c.Attempt)
+	if r.status == machine.Paused {
+		w.fault("%s was claimed, and %s is paused", c.Path, c.RunID)
+	}
 	if before, ok := r.held[c.Path]; ok {
 		w.fault("%s was claimed by %s while %s holds it", c.Path, owner, before.owner)
 	}
@@ -233,11 +242,16 @@ func (t *witness) ordered(r *run, e *store.Entry) {
 	switch e.Kind {
 	case machine.RetryRequested:
 		r.retries++
+	case machine.TaskSucceeded:
+		r.done[e.Path] = true
+	case machine.TaskLate:
+		r.late[e.Path] = r.late[e.Path] || e.Name == machine.LateSuccess
 	case machine.RedriveRequested:
 		r.redriven[e.Path]++
 		var o machine.Order
 		if json.Unmarshal(e.Payload, &o) == nil && o.Input != nil {
 			r.given[e.Path] = string(o.Input)
+			r.inputs[e.Path]++
 			t.world.mark("a redrive brought a new input")
 		}
 	default:
@@ -320,7 +334,10 @@ func (t *witness) effects(r *run, s *store.Settlement, before map[string]store.L
 		switch e := effect.(type) {
 		case machine.StartTask:
 			r.starts = append(r.starts, oracle.Start{Seq: s.Causes[i], Path: e.Path})
-			r.due[e.Path] = e.Due
+			r.due[e.Path], r.started[e.Path] = e.Due, true
+			if r.retries > 0 && e.Attempt == r.number[e.Path]+1 { // an abort may have taken an attempt away
+				r.number[e.Path]++
+			}
 			if e.Attempt != r.number[e.Path] {
 				w.fault("%s is started after attempt %d; the last was %d", e.Path, e.Attempt, r.number[e.Path])
 			}
@@ -332,7 +349,14 @@ func (t *witness) effects(r *run, s *store.Settlement, before map[string]store.L
 			} else if _, there := before[e.Path]; there {
 				w.mark("a task that nobody held was stopped")
 			}
+		case machine.OpenLetter:
+			r.lettered = true
+			w.mark("a letter " + string(e.Kind))
 		case machine.EndRun:
+			if r.ending != "" && r.ending != e.Status && e.Status != machine.Aborted && r.retries == 0 {
+				w.fault("%s is %s, and finally was told that it would be %s", r.header.ID, e.Status, r.ending)
+			}
+			r.ending = "" // it runs before the first ending
 			w.mark("a run " + string(e.Status))
 			t.ended(r, e.Status)
 		}

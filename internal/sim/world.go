@@ -41,8 +41,9 @@ type world struct {
 	runs      map[string]*run
 	order     []string // ids of runs as they were started
 	reports   map[attempt][]engine.Outcome
-	failures  map[string]int // answers that were failures, by run and path
-	inputs    map[string]string
+	failures  map[string]int    // answers that were failures, by run and path
+	told      map[string]told   // what handlers were given, by run and path
+	keys      map[string]string // the task of each idempotency key
 
 	steps      int
 	depth      int  // of steps within calls
@@ -101,7 +102,7 @@ func newWorld(ctx context.Context, seed uint64, o Options) *world {
 		ctx: ctx, seed: seed, option: o, random: rand.New(rand.NewPCG(seed, 0x73696d)), //nolint:gosec // a simulation
 		clock: clock.NewVirtual(time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)), trace: newTrace(),
 		defs: map[string]*workflow.Definition{}, runs: map[string]*run{}, reports: map[attempt][]engine.Outcome{},
-		failures: map[string]int{}, inputs: map[string]string{}, marks: map[string]int{},
+		failures: map[string]int{}, told: map[string]told{}, keys: map[string]string{}, marks: map[string]int{},
 	}
 	w.memory = memory.New(func() machine.Time { return machine.TimeOf(w.clock.Now()) })
 	w.truth = newWitness(w, mutate(o.Mutant, w.memory))

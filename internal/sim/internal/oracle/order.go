@@ -196,7 +196,7 @@ func (x *reading) quiet(unit string, plan []*record) string {
 		path, undoing := strings.CutSuffix(s.Path, suffix)
 		if undoing {
 			r := x.record(path)
-			if inner, ok := x.unit(r); ok && inner != unit && x.undo(path).until() > began {
+			if inner, ok := x.unit(r); ok && inner != unit && !r.aside && !r.doubtful() && x.undo(path).until() > began {
 				return fmt.Sprintf("%q was undone from %d on, before %s was, in %q", unit, began, path, inner)
 			}
 			continue

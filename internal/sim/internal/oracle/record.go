@@ -51,6 +51,7 @@ type history struct {
 	last     map[string]*store.Entry // the last outcome of a task
 	answer   map[string]*store.Entry // the last outcome of a task that was held
 	started  map[string]int64        // the last start of a task
+	late     map[string]bool         // it was said too late that it succeeded
 	stopped  map[string]int64        // the first time that a task was asked to stop
 	records  []*record
 	failures []failure
@@ -60,7 +61,7 @@ type history struct {
 func (r *Run) history() *history {
 	h := &history{
 		Run: r, orders: r.orders(), last: map[string]*store.Entry{}, answer: map[string]*store.Entry{},
-		started: map[string]int64{}, stopped: map[string]int64{},
+		late: map[string]bool{}, started: map[string]int64{}, stopped: map[string]int64{},
 	}
 	for i := range r.Entries {
 		if e := &r.Entries[i]; isOutcome(e.Kind) {
@@ -68,6 +69,8 @@ func (r *Run) history() *history {
 			if e.Kind != machine.TaskStopped || e.Facts != nil {
 				h.answer[e.Path] = e
 			}
+		} else if e.Kind == machine.TaskLate && e.Name == machine.LateSuccess {
+			h.late[e.Path] = true
 		}
 	}
 	for _, s := range r.Starts {
@@ -198,7 +201,7 @@ func (h *history) doubt(r *record, path string) {
 		code, failed = h.code(e)
 	}
 	switch {
-	case e == nil || e.Kind == machine.TaskReleased:
+	case e == nil || e.Kind == machine.TaskReleased || h.late[path]:
 		r.optional = true
 	case e.Kind == machine.TaskStopped, failed && (code == machine.CodeLost || code == machine.CodeTimeout || code == machine.CodeOutcomeUnknown):
 		r.aside = true
