@@ -113,25 +113,8 @@ func explain(err error) *failure {
 		f.status, f.code, f.message, f.hint = statusRefused, "conflict", c.Error(), conflictHint(c)
 		return f
 	}
-	if errors.Is(err, store.ErrDamaged) || errors.Is(err, machine.ErrDamaged) {
-		return damaged(err)
-	}
-	if d, ok := declined(err); ok {
-		return d
-	}
-	if l, ok := errors.AsType[*millrace.LetterError](err); ok {
-		f.status, f.code, f.hint = statusRefused, "closed", fmt.Sprintf("`millrace dead show %d` tells more", l.ID)
-		return f
-	}
-	if r, ok := errors.AsType[*machine.Refusal](err); ok {
-		f.status, f.code, f.message = statusRefused, "unsafe", r.Error()
-		if f.hint = "`millrace show` tells how the run stands"; r.Step != "" {
-			f.hint = "`--again` also does again what succeeded and was not undone; `millrace retry --help` tells the rest"
-		}
-		return f
-	}
-	if _, ok := errors.AsType[*orders.Denied](err); ok {
-		f.status, f.code = statusRefused, "refused"
+	if o := explainOrder(err); o != nil {
+		return o
 	}
 	switch {
 	case errors.Is(err, store.ErrUnusable), errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
@@ -142,12 +125,43 @@ func explain(err error) *failure {
 		f.status, f.code, f.hint = statusRefused, "ambiguous", "write more of the id's end"
 	case errors.Is(err, store.ErrEnded):
 		f.status, f.code, f.hint = statusRefused, "ended", "`millrace show` tells how it ended"
+	case isDenied(err):
+		f.status, f.code = statusRefused, "refused"
 	}
 	if p, ok := errors.AsType[*fs.PathError](err); ok && f.code == "failed" {
 		file := fileFailure(p.Path, p)
 		_ = errors.As(file, &f)
 	}
 	return f
+}
+
+// explainOrder finds what there is to say of an order that was not carried out; nil when it is no such error.
+func explainOrder(err error) *failure {
+	f := &failure{status: statusRefused, message: err.Error()}
+	if errors.Is(err, store.ErrDamaged) || errors.Is(err, machine.ErrDamaged) {
+		return damaged(err)
+	}
+	if d, ok := declined(err); ok {
+		return d
+	}
+	if l, ok := errors.AsType[*millrace.LetterError](err); ok {
+		f.code, f.hint = "closed", fmt.Sprintf("`millrace dead show %d` tells more", l.ID)
+		return f
+	}
+	if r, ok := errors.AsType[*machine.Refusal](err); ok {
+		f.code, f.message, f.hint = "unsafe", r.Error(), "`millrace show` tells how the run stands"
+		if r.Step != "" {
+			f.hint = "`--again` also does again what succeeded and was not undone; `millrace retry --help` tells the rest"
+		}
+		return f
+	}
+	return nil
+}
+
+// isDenied says whether an order on one item was refused, for whatever reason.
+func isDenied(err error) bool {
+	_, ok := errors.AsType[*orders.Denied](err)
+	return ok
 }
 
 // damaged tells of a run whose stored state cannot be used.
