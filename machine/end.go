@@ -11,6 +11,9 @@ import (
 // rootDone ends the run with success. given: an `end` action at the root wrote the output, which then goes before the
 // workflow's own.
 func (t *turn) rootDone(out Data, given bool) {
+	if t.run.final() != nil { // it was told already, in this turn
+		return
+	}
 	root := rootPlace(t.def)
 	if t.def.Output != nil && !given {
 		raw, err := t.def.Output.Eval(t.env(view{at: root, prev: out}, &t.def.OutputUses), expr.Budget{})

@@ -6,6 +6,9 @@ func (t *turn) finish(ending Status, why *Closing, out Data) {
 	if why != nil {
 		f.Err, f.NoLetter = why.Err, why.NoLetter
 	}
+	if t.run.final() != nil {
+		return
+	}
 	t.dropDeadline()
 	if c := t.run.Root.Run.Control; t.def.Finally == nil || c != nil && c.Final != nil {
 		t.endAs(f)
