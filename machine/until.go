@@ -7,31 +7,24 @@ import (
 	"github.com/millrace-go/millrace/workflow"
 )
 
-// Until gives when an attempt of the task at path is no longer worth its while: when the run's deadline has passed, or when the
-// time is over for which the step's policies try it again (`for`), counted from when the task first became ready. 0: it is not
-// bounded; for the latter one policy without a `for` is enough. ready is when this attempt became ready; run has the documents
-// of the path. A compensation has no deadline.
+// Until gives when an attempt of the task at path is no longer worth its while: when the time is over for which the step's
+// policies try it again (`for`), counted from when the task first became ready. 0: it is not bounded, for which one policy
+// without a `for` is enough. ready is when this attempt became ready; run has the documents of the path. The deadline of the run
+// is not an attempt's: it moves with a pause, and stops what runs by its own name.
 func Until(def *workflow.Definition, run *Run, path string, ready Time) Time {
 	sp, err := locate(def, path)
 	if err != nil {
 		return 0
 	}
-	end := Time(0)
-	if c := run.Root.Run.Control; c != nil && sp.undone == nil && !sp.at.inFinally() {
-		end = c.Deadline
-	}
 	bound := longestFor(sp.step)
 	if bound == 0 {
-		return end
+		return 0
 	}
 	since := ready
 	if live := liveAt(run, sp); live != nil && live.Since != 0 {
 		since = live.Since
 	}
-	if until := since.Add(bound); end == 0 || until < end {
-		end = until
-	}
-	return end
+	return since.Add(bound)
 }
 
 // longestFor is the longest of the times for which the policies of a step try; 0 when one has no such bound, or there is none.

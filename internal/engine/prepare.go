@@ -51,7 +51,7 @@ func (a *Attempt) prepare(ctx context.Context) (*Outcome, error) {
 	}
 	a.engine.secrets.Learn(def)
 	if len(a.Step.Retry) > 0 {
-		a.until = a.bound(def)
+		a.until = machine.Until(def, a.seen, a.Path, a.task.ReadyAt)
 	}
 	m := &recall.Memory{Source: source{a.engine}, Run: a.seen, Payloads: a.payloads}
 	var o *Outcome
@@ -67,16 +67,6 @@ func (a *Attempt) prepare(ctx context.Context) (*Outcome, error) {
 		a.engine.started(a)
 	}
 	return o, nil
-}
-
-// bound gives when the time is over for which the step is tried; 0: it is not bounded. The deadline of the run is not an
-// attempt's: it moves with a pause, and its own timer stops what runs then, by its own name.
-func (a *Attempt) bound(def *workflow.Definition) machine.Time {
-	until := machine.Until(def, a.seen, a.Path, a.task.ReadyAt)
-	if c := a.seen.Root.Run.Control; c != nil && until == c.Deadline {
-		return 0
-	}
-	return until
 }
 
 // evaluate gives an outcome when a program failed, and a *machine.Need when something must be loaded first.
