@@ -142,7 +142,7 @@ type turn struct {
 	retrying  *retrying    // set in the turn of a retry
 	protected map[int]bool // steps of the root that savepoints protect; nil: not asked yet
 
-	free    int             // steps without a worker so far
+	free int // steps without a worker so far
 }
 
 func newTurn(def *workflow.Definition, run *Run, ev Event) *turn {
