@@ -32,7 +32,7 @@ var (
 )
 
 // Scan finds the marks of all tests below root, in the order of folders, files and places. Folders that Go leaves out are
-// left out here, but the scripts in testdata/ are read.
+// left out here, but the scripts and the transcripts in testdata/ are read.
 func Scan(root fs.FS) ([]Mark, error) {
 	var marks []Mark
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
@@ -50,7 +50,7 @@ func Scan(root fs.FS) ([]Mark, error) {
 		switch inData := strings.Contains(name, "testdata/"); {
 		case strings.HasSuffix(base, "_test.go") && !inData, isSuite(name):
 			found, err = scanGo(root, name)
-		case path.Ext(base) == ".txtar":
+		case path.Ext(base) == ".txtar", path.Ext(base) == ".txt" && strings.Contains(name, "testdata/transcripts/"):
 			found, err = scanScript(root, name)
 		}
 		marks = append(marks, found...)
@@ -104,7 +104,7 @@ func around(syntax *ast.File, group *ast.CommentGroup, name string) string {
 	return path.Base(name)
 }
 
-// scanScript reads the comments of a script of testscript. Its folder is the one that holds testdata.
+// scanScript reads the comments of a script of testscript, or of a transcript. Its folder is the one that holds testdata.
 func scanScript(root fs.FS, name string) ([]Mark, error) {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {

@@ -45,13 +45,15 @@ func TestJoins() {
 // TestOther speaks of joins (F1 and D2).
 func TestOther() {}
 `)},
-		"flow/join.go":                  {Data: []byte("package flow\n\n// D2\n")},
-		"cmd/tool/testdata/run.txtar":   {Data: []byte("# D1 from the outside\nexec tool\n-- file.yaml --\n# D2\n")},
-		"flow/testdata/data_test.go":    {Data: []byte("package data\n\n// D2\n")},
-		"internal/tidy/x_test.go":       {Data: []byte("package x\n\n// D2\n")},
-		"vendor/x/x_test.go":            {Data: []byte("package x\n\n// D2\n")},
-		"store/storetest/contract.go":   {Data: []byte("package storetest\n\n// D2\nvar x = 1\n")},
-		"store/storetest/sub/suites.go": {Data: []byte("package sub\n\n// F1\nvar x = 1\n")},
+		"flow/join.go":                       {Data: []byte("package flow\n\n// D2\n")},
+		"cmd/tool/testdata/run.txtar":        {Data: []byte("# D1 from the outside\nexec tool\n-- file.yaml --\n# D2\n")},
+		"flow/testdata/transcripts/join.txt": {Data: []byte("# F1: joins\n\nstart\n----\nD2\n")},
+		"flow/testdata/notes.txt":            {Data: []byte("# D2\n")},
+		"flow/testdata/data_test.go":         {Data: []byte("package data\n\n// D2\n")},
+		"internal/tidy/x_test.go":            {Data: []byte("package x\n\n// D2\n")},
+		"vendor/x/x_test.go":                 {Data: []byte("package x\n\n// D2\n")},
+		"store/storetest/contract.go":        {Data: []byte("package storetest\n\n// D2\nvar x = 1\n")},
+		"store/storetest/sub/suites.go":      {Data: []byte("package sub\n\n// F1\nvar x = 1\n")},
 	}
 }
 
@@ -83,7 +85,7 @@ func TestRenderNamesTheTestsBelowEachStatement(t *testing.T) {
 - **D2** + [2] Versions stay.
   - held by ` + "`flow` TestOther; `store/storetest`" + ` contract.go
 - **F1** [1] Joins join.
-  - held by ` + "`flow`" + ` TestJoins, TestOther
+  - held by ` + "`flow`" + ` TestJoins, TestOther, join.txt
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("page (-want +got):\n%s", diff)
