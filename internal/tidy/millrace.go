@@ -24,6 +24,7 @@ func Millrace() House {
 			{Path: "store", Uses: []string{"machine"}},
 			{Path: "store/memory", Uses: []string{"store", "machine"}, Tests: testsOf(core)},
 			{Path: "store/sqlite", Uses: []string{"store", "machine"}, Tests: testsOf(core)},
+			{Path: "store/postgres", Uses: []string{"store", "machine"}, Tests: append([]string{"internal/pgcluster"}, testsOf(core)...)},
 			{Path: "store/faulty", Uses: []string{"store", "machine"}, Tests: testsOf(core)},
 			{Path: "store/storetest", Uses: core, Tests: testsOf(core)},
 
@@ -32,6 +33,7 @@ func Millrace() House {
 
 			{Path: "internal/clock"},
 			{Path: "internal/mask"},
+			{Path: "internal/pgcluster"}, // support for tests
 			{Path: "internal/engine", Uses: append([]string{"internal/clock", "internal/mask"}, core...), Tests: adapters},
 			{Path: "internal/doctor", Uses: core, Tests: append([]string{"internal/engine"}, adapters...)},
 			{Path: ".", Uses: append([]string{"internal/engine", "internal/doctor", "internal/clock"}, core...), Tests: adapters},

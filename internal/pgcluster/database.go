@@ -1,0 +1,67 @@
+package pgcluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// master is a database that others are copies of.
+type master struct {
+	once sync.Once
+	err  error
+}
+
+// Database gives the name of a fresh, empty database, which is dropped with the test.
+func (c *Cluster) Database(tb testing.TB) string {
+	tb.Helper()
+	return c.create(tb, "template1")
+}
+
+// Copy gives the name of a fresh copy of the database that prepare fills, given its URL: once for each name in the life of
+// the cluster. It is dropped with the test.
+func (c *Cluster) Copy(tb testing.TB, name string, prepare func(ctx context.Context, url string) error) string {
+	tb.Helper()
+	c.mu.Lock()
+	m := c.masters[name]
+	if m == nil {
+		m = &master{}
+		c.masters[name] = m
+	}
+	c.mu.Unlock()
+	source := "master_" + name
+	m.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if m.err = c.Exec(ctx, "postgres", "create database "+quoteIdentifier(source)); m.err == nil {
+			m.err = prepare(ctx, c.URL(source))
+		}
+	})
+	if m.err != nil {
+		tb.Fatalf("prepare %s: %v", source, m.err)
+	}
+	return c.create(tb, source)
+}
+
+func (c *Cluster) create(tb testing.TB, source string) string {
+	tb.Helper()
+	c.mu.Lock()
+	c.number++
+	name := fmt.Sprintf("test_%d", c.number)
+	c.mu.Unlock()
+	if err := c.Exec(tb.Context(), "postgres", "create database "+name+" template "+quoteIdentifier(source)); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		err := c.Exec(ctx, "postgres", "drop database if exists "+name+" with (force)")
+		if err != nil && !strings.Contains(err.Error(), "connect") { // the test has stopped the server
+			tb.Error(err)
+		}
+	})
+	return name
+}

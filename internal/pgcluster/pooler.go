@@ -1,0 +1,108 @@
+package pgcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Pooler is a pgbouncer before a cluster, which lends its few server connections for one transaction at a time.
+type Pooler struct {
+	folder string
+	port   int
+}
+
+var sharedPooler = sync.OnceValues(func() (*Pooler, error) {
+	c, err := shared()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return c.pool(ctx)
+})
+
+// SharedPooler gives the pooler of the shared cluster, made by the first call.
+func SharedPooler(tb testing.TB) *Pooler {
+	tb.Helper()
+	Shared(tb)
+	p, err := sharedPooler()
+	if errors.Is(err, exec.ErrNotFound) {
+		lack(tb, err)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// URL gives that of a database of the cluster, through the pooler.
+func (p *Pooler) URL(database string) string {
+	q := url.Values{"host": {p.folder}, "port": {strconv.Itoa(p.port)}, "sslmode": {"disable"}}
+	return (&url.URL{Scheme: "postgres", User: url.User(User), Path: "/" + database, RawQuery: q.Encode()}).String()
+}
+
+const poolerSettings = `[databases]
+* = host=%[1]s port=%[2]d user=` + User + `
+[pgbouncer]
+listen_addr =
+listen_port = %[3]d
+unix_socket_dir = %[1]s
+auth_type = any
+pool_mode = transaction
+default_pool_size = 3
+max_client_conn = 1000
+server_idle_timeout = 5
+pidfile = %[1]s/pgbouncer.pid
+logfile = %[1]s/pgbouncer.log
+`
+
+func (c *Cluster) pool(ctx context.Context) (*Pooler, error) {
+	binary, err := findPooler()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", exec.ErrNotFound, err)
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pooler{folder: c.folder, port: port}
+	file := filepath.Join(c.folder, "pgbouncer.ini")
+	text := fmt.Sprintf(poolerSettings, c.folder, c.port, port)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // another user reads it
+		return nil, err
+	}
+	cmd := c.detached(exec.CommandContext(context.WithoutCancel(ctx), binary, "-q", file)) //nolint:gosec // found by findPooler
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { _ = cmd.Wait() }() // the guard ends it; its log says why it ended before
+	return p, p.answers(ctx)
+}
+
+func (p *Pooler) answers(ctx context.Context) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := pgx.Connect(ctx, p.URL("postgres"))
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("pgbouncer does not answer: %w", errors.Join(err, syscall.ETIMEDOUT))
+		case <-tick.C:
+		}
+	}
+}
