@@ -46,6 +46,9 @@ func (w *world) consult(r *run, entries []store.Entry, run *machine.Run) {
 	if judged {
 		w.judged++
 	}
+	for _, name := range told.Marks() {
+		w.mark(name)
+	}
 	for _, f := range told.Last() {
 		w.fault("%s: %s", r.header.ID, f)
 	}

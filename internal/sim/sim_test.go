@@ -14,7 +14,7 @@ import (
 
 // ciSeeds is how many seeds the tests run when nobody says otherwise; with the race detector, which there is nothing for on
 // one goroutine, a tenth.
-const ciSeeds = 500
+const ciSeeds = 2000
 
 func setting(t *testing.T, name string, byDefault int) int {
 	t.Helper()

@@ -116,11 +116,11 @@ func (x *reading) beginners(unit string) []string {
 		if !within(unit, f.path) {
 			continue
 		}
-		inner, sure := x.innerUnit(unit, &f.place)
-		other = other || inner || !sure || x.mayBeSuperseded()
-		if !inner && (len(out) == 0 || other) {
+		deep, failed := x.deeper(unit, &f.place)
+		if !failed && (len(out) == 0 || other) {
 			out = append(out, f.path)
 		}
+		other = other || deep || x.mayBeSuperseded()
 	}
 	for _, r := range x.records { // a composite whose failure began it
 		if x.failed[tryUnit(r.path)] && within(unit, r.path) {
@@ -138,17 +138,16 @@ func (x *reading) beginners(unit string) []string {
 	return out
 }
 
-// innerUnit says whether a failure in a unit failed a smaller one first; sure is false when the reading does not tell.
-func (x *reading) innerUnit(unit string, p *place) (inner, sure bool) {
-	sure = true
+// deeper says whether an activation lies in a smaller unit, which may have been stopping when the larger one began to fail, and
+// whether the reading has that one fail by itself.
+func (x *reading) deeper(unit string, p *place) (deep, failed bool) {
 	for _, u := range p.candidates() {
 		if u == unit {
 			break
 		}
-		failed, known := x.failed[u]
-		inner, sure = inner || failed, sure && known
+		deep, failed = true, failed || x.failed[u]
 	}
-	return inner, sure || inner
+	return deep, failed
 }
 
 func (x *reading) mayBeSuperseded() bool {

@@ -212,7 +212,7 @@ func (h *history) doubt(r *record, path string) {
 func (h *history) composites() {
 	byAct := map[string]*record{}
 	for _, s := range h.Starts {
-		at, ok := find(h.Plan, strings.TrimSuffix(s.Path, suffix))
+		at, ok := find(h.Plan, s.Path)
 		if !ok {
 			continue
 		}
