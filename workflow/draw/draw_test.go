@@ -82,6 +82,38 @@ steps:
 	}
 }
 
+func TestDrawingsShowHowARunIsUndone(t *testing.T) {
+	t.Parallel()
+	d := mustRead(t, `
+workflow: w
+finally: { steps: [{ id: tell, task: tell }] }
+steps:
+  - { id: a, task: a, compensate: { task: undo } }
+  - { id: b, retry: { attempts: 2 }, compensate: { task: undo }, steps: [{ id: x, task: x, compensate: { task: undo } }] }
+  - { id: c, task: c }
+`)
+	states := draw.States{
+		"a": "compensating", "b": "compensated", "b/x": "compensated", "b~2/x": "compensating", "c": "cancelled", "finally/tell": "running",
+	}
+	want := `w
+├─ ↺ a  task a
+│  └─ undo task undo
+├─ ↩ b  steps · 2 attempts
+│  ├─ ↺ x  task x
+│  │  └─ undo task undo
+│  └─ undo task undo
+├─ ■ c  task c
+└─ finally
+   └─ ▶ tell  task tell
+`
+	if diff := cmp.Diff(want, draw.Text(d, states)); diff != "" {
+		t.Error(diff)
+	}
+	if drawn := draw.SVG(d, states); strings.Count(drawn, "#fbefff") != 3 {
+		t.Errorf("drawn as\n%s", drawn)
+	}
+}
+
 // An SVG is well-formed whatever the texts, and the same each time.
 func TestPicturesAreWellFormed(t *testing.T) {
 	t.Parallel()

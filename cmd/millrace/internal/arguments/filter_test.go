@@ -32,7 +32,7 @@ func TestFiltersOfRunsSayWhatTheCommandLineSays(t *testing.T) {
 		"the failure":     {args: []string{"--failed-at", "s", "--code", "c"}, want: store.Filter{Status: open, FailedAt: "s", Code: "c"}, given: true},
 		"the times":       {args: []string{"--since", "1h", "--until", "2026-03-01T11:30:00Z"}, want: store.Filter{Status: open, Since: machine.TimeOf(noon.Add(-time.Hour)), Until: machine.TimeOf(noon.Add(-30 * time.Minute))}, given: true},
 		"workflow, key":   {args: []string{"--workflow", "w", "--key", "k"}, want: store.Filter{Status: open, Workflow: "w", Key: "k"}, given: true},
-		"unknown status":  {args: []string{"--status", "runing"}, wrong: `there is no status "runing"`},
+		"unknown status":  {args: []string{"--status", "rested"}, wrong: `there is no status "rested"`},
 		"negative limit":  {args: []string{"--limit", "-1"}, wrong: "--limit -1 is out of range"},
 		"no time":         {args: []string{"--since", "lunch"}, wrong: `--since "lunch" is neither a time nor a duration`},
 		"half of a label": {args: []string{"--label", "a"}, wrong: `--label "a" has no name and value`},

@@ -85,7 +85,7 @@ func (a *app) ask(question string) (bool, error) {
 	line, err := bufio.NewReader(a.in).ReadString('\n')
 	if err != nil && line == "" {
 		fmt.Fprintln(a.err)
-		return false, nil //nolint:nilerr // the end of the input is an answer
+		return false, nil // the end of the input is an answer
 	}
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes", nil
