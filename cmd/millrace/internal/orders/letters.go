@@ -167,7 +167,10 @@ func (d *Desk) letterPage(ctx context.Context, f store.LetterFilter) ([]millrace
 
 // LetterTable lists dead letters for people; each line ends with the command that helps.
 func LetterTable(letters []millrace.DeadLetter, now time.Time) screen.Table {
-	t := screen.Table{Mark: -1, Gives: "ERROR", Head: []string{"ID", "RUN", "WORKFLOW", "KIND", "STATE", "AT", "ERROR", "OPENED", "HELP"}}
+	t := screen.Table{
+		Mark: -1, Gives: "ERROR", Drops: []string{"OPENED", "KIND", "WORKFLOW"},
+		Head: []string{"ID", "RUN", "WORKFLOW", "KIND", "STATE", "AT", "ERROR", "OPENED", "HELP"},
+	}
 	for i := range letters {
 		l := &letters[i]
 		state, problem, opened := string(l.State), "", ""

@@ -13,6 +13,8 @@ type Table struct {
 	Mark int
 	// Gives names the column that gives way when there are too few columns; empty: the last one is cut.
 	Gives string
+	// Drops name columns that are left out, one after the other, when that is not enough.
+	Drops []string
 }
 
 // leastGiven is how narrow the column that gives way may become; then the last one is cut too.
@@ -40,20 +42,32 @@ func (t Table) Text(width int, s Style) string {
 	return b.String()
 }
 
-// give takes what is too wide from the column that gives way.
+// give makes columns fit: some are left out when there is no other way, and one is made narrower.
 func (t Table) give(widths []int, width int) {
-	i, all := slices.Index(t.Head, t.Gives), -2
+	i := slices.Index(t.Head, t.Gives)
 	if i < 0 {
 		return
 	}
+	for _, name := range t.Drops {
+		if total(widths)-max(0, widths[i]-leastGiven) <= width {
+			break
+		}
+		widths[slices.Index(t.Head, name)] = 0
+	}
+	if over := total(widths) - width; over > 0 {
+		widths[i] = min(widths[i], max(leastGiven, widths[i]-over))
+	}
+}
+
+// total is how wide a line is.
+func total(widths []int) int {
+	n := -2
 	for _, w := range widths {
 		if w > 0 {
-			all += w + 2
+			n += w + 2
 		}
 	}
-	if all > width {
-		widths[i] = min(widths[i], max(leastGiven, widths[i]-(all-width)))
-	}
+	return n
 }
 
 func (t Table) paint(row []string, line string, s Style) string {

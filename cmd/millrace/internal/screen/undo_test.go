@@ -106,6 +106,11 @@ func TestATableKeepsTheColumnThatHelps(t *testing.T) {
 	if !strings.HasSuffix(lines[1], "millrace dead redrive 1") || Width(lines[1]) > 60 {
 		t.Errorf("%q", lines[1])
 	}
+	table.Drops, table.Head, table.Rows[0] = []string{"OPENED"}, append(table.Head, "OPENED"), append(table.Rows[0], "just now")
+	narrow := table.Text(44, Style{})
+	if lines := strings.Split(narrow, "\n"); !strings.HasSuffix(lines[1], "millrace dead redrive 1") || strings.Contains(narrow, "OPENED") {
+		t.Errorf("%q", narrow)
+	}
 	if whole := table.Text(1<<20, Style{}); !strings.Contains(whole, strings.TrimSpace(strings.Repeat("long ", 30))) {
 		t.Errorf("cut without need: %q", whole)
 	}
