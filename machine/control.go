@@ -155,7 +155,7 @@ func (t *turn) closeLetter(kind LetterKind, path string, how LetterState) {
 // cancelRequested: the run stops, is undone, and ends cancelled. While it stops or is undone only its ending changes.
 func (t *turn) cancelRequested() bool {
 	root := t.run.Root
-	if t.run.Status.Ended() || t.run.final() != nil || root.Stop != nil && root.Stop.Reason == ByCancel {
+	if mutant("cancel ignored") || t.run.Status.Ended() || t.run.final() != nil || root.Stop != nil && root.Stop.Reason == ByCancel {
 		return false
 	}
 	if root.Stop != nil {
@@ -182,6 +182,9 @@ func (t *turn) cancelError() *Error {
 func (t *turn) abortRequested() bool {
 	if t.run.Status.Ended() {
 		return false
+	}
+	if mutant("abort undoes") {
+		return t.cancelRequested()
 	}
 	c := t.control()
 	if c.Parked > 0 || len(c.Letters) > 0 {

@@ -26,6 +26,9 @@ func (t *turn) fail(p *place, s *workflow.Step, e *Error, deliberate bool) {
 		}
 	}
 	t.recordError(p, s, e)
+	if s.OnError != workflow.OnErrorFail && mutant("handled undone") {
+		t.didFail(p, s, e)
+	}
 	switch sc := t.scope(p); {
 	case t.superseded(p, s):
 		t.didFail(p, s, e)

@@ -16,6 +16,9 @@ func (t *turn) reachSavepoint(p *place, s *workflow.Step) {
 // safe says whether a savepoint protects a record.
 func (t *turn) safe(n int, sp spot) bool {
 	root := rootPlace(t.def)
+	if mutant("savepoints protect nothing") {
+		return false
+	}
 	if root.body.Kind != workflow.Graph {
 		return n < t.undoDoc().Safe
 	}

@@ -43,7 +43,7 @@ func (t *turn) startItem(q *place, again *Live, due Time) {
 func (t *turn) emitTask(path string, s *workflow.Step, env Env, attempt int, due Time) {
 	e := StartTask{
 		Path: path, Queue: cmp.Or(s.Queue, t.run.Options.Queue, DefaultQueue), Priority: s.Priority + t.run.Options.Priority,
-		Due: due, Attempt: attempt, Lease: s.Lease.Milliseconds(), Held: t.run.paused(), Env: env, Refs: env.refs(),
+		Due: due, Attempt: attempt, Lease: s.Lease.Milliseconds(), Held: t.run.paused() && !mutant("pause leaks"), Env: env, Refs: env.refs(),
 	}
 	switch a := s.Action.(type) {
 	case *workflow.Task:

@@ -78,7 +78,7 @@ func (t *turn) undoUnit(u unit, why *Closing) {
 		d.First = t.did(u.at, u.step, answered(why.Err), Data{}) // instead of what is inside
 		d.Mark = d.Top
 	}
-	if d.First == 0 && d.Top <= d.Mark {
+	if d.First == 0 && d.Top <= d.Mark || u.step != nil && mutant("tries not undone") {
 		t.judge(u)
 		return
 	}
@@ -118,7 +118,7 @@ func (t *turn) undoNext(u unit) {
 
 // nextRecord gives the next record that belongs to a unit and was not looked at; again: a person asked for it.
 func (t *turn) nextRecord(u unit, d *Undoing) (n int, again, ok bool) {
-	if d.First > 0 {
+	if d.First > 0 && !mutant("no step first") {
 		n, d.First = d.First-1, 0
 		return n, false, true
 	}
@@ -164,16 +164,16 @@ func (t *turn) applies(u unit, d *Undoing, n int) bool {
 		r.Fate = PassedOver
 		return false
 	}
-	if t.covered(u, r) || u.at.up == nil && u.step == nil && t.safe(n, sp) {
+	if t.covered(u, r) && !mutant("covered undone too") || u.at.up == nil && u.step == nil && t.safe(n, sp) {
 		return false
 	}
-	if c := sp.step.CompensateUnknown; r.How == Unsure && c != nil && !*c {
+	if c := sp.step.CompensateUnknown; r.How == Unsure && !mutant("unknown undone") && c != nil && !*c {
 		t.setAsideUnknown(u, d, r)
 		return false
 	}
 	c := sp.step.Compensate
 	switch {
-	case !c.Once:
+	case !c.Once, mutant("once for each"):
 		return true
 	case slices.Contains(d.Once, c.Name):
 		t.showUndo(r.Path, StepCompensated)
@@ -224,6 +224,9 @@ func (t *turn) beginUndo(u unit, d *Undoing, n int) {
 		t.setStatus(Compensating)
 	}
 	d.Task.Was = t.showUndo(t.record(n).Path, StepCompensating)
+	if n > d.Mark && mutant("two at once") {
+		t.startUndo(&Undoing{Task: &UndoTask{Record: n - 1}, Err: d.Err}, 0)
+	}
 	t.startUndo(d, 0)
 }
 
@@ -324,7 +327,9 @@ func (t *turn) inHand(n int) *Undoing {
 // undoSucceeded: a compensation has done its work.
 func (t *turn) undoSucceeded(u unit, d *Undoing) {
 	r := t.record(d.Task.Record)
-	r.Fate = Undone
+	if r.Fate = Undone; mutant("undone twice") {
+		r.Fate = Undoable
+	}
 	t.markOnce(d, r, "", notDone)
 	t.showUndo(r.Path, StepCompensated)
 	d.Task = nil

@@ -147,13 +147,16 @@ func (t *turn) log(r Done) int {
 		d.Base, d.Log = d.Base+pageSize, slices.Clone(d.Log[pageSize:])
 	}
 	d.Log = append(d.Log, r)
+	if n := len(d.Log); n > 1 && mutant("records swapped") {
+		d.Log[n-1], d.Log[n-2] = d.Log[n-2], d.Log[n-1]
+	}
 	return d.length() - 1
 }
 
 // did records that a step ended which a compensation undoes, and gives 1 + the number of the record; 0 when it needs none. The
 // step is still remembered as under way. A step of which no attempt started was not done.
 func (t *turn) did(p *place, s *workflow.Step, how How, out Data) int {
-	if s.Compensate == nil || p.isItemTask() {
+	if s.Compensate == nil || p.isItemTask() || how != ForSure && mutant("perhaps done forgotten") {
 		return 0
 	}
 	live := t.scope(p).Live[s.Index]
