@@ -39,7 +39,7 @@ type Order struct {
 	Reason string          `json:"reason,omitempty"` // why
 	Input  json.RawMessage `json:"input,omitempty"`  // redrive: a new input instead of the old one
 	From   string          `json:"from,omitempty"`   // retry: a step of the root that is done again too, with all that follows
-	Again  bool            `json:"again,omitempty"`  // retry: also what succeeded and was not undone
+	Again  bool            `json:"again,omitempty"`  // retry with From: also what succeeded and was not undone
 }
 
 // Event is one fact told to a run, and, once applied, one entry of its journal.

@@ -224,9 +224,10 @@ func (r *retrying) mayFrom(p *place, old *Scope) {
 	}
 }
 
-// mayRepeat refuses to do again what succeeded and was not undone.
+// mayRepeat refuses a retry from a step that would do again what succeeded and was not undone. Without such a step, what follows
+// one that must be done again is too.
 func (r *retrying) mayRepeat(p *place, old *Scope, again []bool) {
-	if r.order.Again {
+	if r.order.Again || r.order.From == "" {
 		return
 	}
 	for i, s := range p.body.Steps {

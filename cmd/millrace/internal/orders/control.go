@@ -83,7 +83,7 @@ follows. It is refused where it would be unsafe. The order executes nothing: "mi
   millrace retry --workflow order --code connect --since 2h --yes`,
 	})
 	c.Flags().StringVar(&k.from, "from", "", "do this `STEP` again too, and all that follows it")
-	c.Flags().BoolVar(&k.again, "again", false, "also what succeeded and was not undone")
+	c.Flags().BoolVar(&k.again, "again", false, "with --from: also what succeeded and was not undone")
 	return c
 }
 
