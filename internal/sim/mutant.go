@@ -13,6 +13,7 @@ import (
 func Mutants() []string {
 	return []string{
 		"version ignored", "guards ignored", "timer early", "timer kept", "retry early", "payloads swapped", "message kept", "lease ignored", "stop unmarked",
+		"hold ignored", "letter lost", "letter kept",
 	}
 }
 
@@ -111,6 +112,18 @@ func (m *mutant) effects(in []machine.Effect) []machine.Effect {
 			effect = e
 		case machine.StopTask:
 			if m.name == "stop unmarked" {
+				continue
+			}
+		case machine.HoldTasks:
+			if m.name == "hold ignored" {
+				continue
+			}
+		case machine.OpenLetter:
+			if m.name == "letter lost" {
+				continue
+			}
+		case machine.CloseLetter:
+			if m.name == "letter kept" {
 				continue
 			}
 		}

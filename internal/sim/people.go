@@ -45,7 +45,10 @@ func (w *world) tellOrder(p *process, id string, kind machine.EventKind) {
 	o := engine.Order{
 		Tenant: tenant, RunID: id, Event: machine.Event{Kind: kind, Payload: []byte(`{"by":"ada"}`)},
 	}
-	err := w.give(p, o)
+	told, err := w.give(p, o)
+	if r := w.runs[id]; kind == machine.CancelRequested && err == nil && !told.Changed && !p.dead && !r.cancelled && !r.lastly {
+		w.fault("%s was cancelled, and nothing changed", id)
+	}
 	if kind == machine.CancelRequested && errors.Is(err, store.ErrEnded) && was == machine.Succeeded {
 		w.mark("a cancel came after the last success")
 	}
@@ -57,7 +60,7 @@ func (w *world) tellRetry(p *process, id string) {
 		return
 	}
 	raw, _ := json.Marshal(machine.Order{By: "ada", Again: w.one(3)}) // texts can be written
-	err := w.give(p, engine.Order{
+	_, err := w.give(p, engine.Order{
 		Tenant: tenant, RunID: id, Event: machine.Event{Kind: machine.RetryRequested, Payload: raw}, Ended: true, Rebuild: true,
 	})
 	var unsafe *machine.Refusal
@@ -67,9 +70,8 @@ func (w *world) tellRetry(p *process, id string) {
 }
 
 // give tells a run an order through a process.
-func (w *world) give(p *process, o engine.Order) (err error) {
+func (w *world) give(p *process, o engine.Order) (told engine.Told, err error) {
 	w.within(p, func() {
-		var told engine.Told
 		told, err = p.engine.Tell(w.ctx, o)
 		w.say("%s tells %s %s %s %s: %v %s", p.name, o.RunID, o.Event.Kind, o.Event.Name, o.Event.Path, told.Changed, short(err))
 		if err == nil && !told.Changed {
@@ -79,7 +81,7 @@ func (w *world) give(p *process, o engine.Order) (err error) {
 			w.fault("%s of %s: %v", o.Event.Kind, o.RunID, err)
 		}
 	})
-	return err
+	return told, err
 }
 
 // answerLetters has a person look at the open letters, and answer one.
@@ -125,7 +127,7 @@ func (w *world) answerLetter(p *process, l *store.Letter, drop bool) {
 		says.Input = fmt.Appendf(nil, `{"new":%d}`, w.inputsMade)
 	}
 	raw, _ := json.Marshal(says) // texts and JSON can be written
-	_ = w.give(p, engine.Order{
+	_, _ = w.give(p, engine.Order{
 		Tenant: tenant, RunID: l.RunID, Ended: true, Rebuild: l.Kind == machine.LetterFailure && !drop,
 		Event: machine.Event{Kind: kind, Name: string(l.Kind), Path: l.Path, Payload: raw},
 		Check: func(ctx context.Context, _ *machine.Run) error {

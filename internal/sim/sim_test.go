@@ -114,13 +114,25 @@ func TestEveryPlantedFaultOfTheStoreIsFound(t *testing.T) {
 	for _, name := range sim.Mutants() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(300) {
-				if r := sim.Run(t.Context(), seed, sim.Options{Mutant: name}); len(r.Faults) > 0 {
-					t.Logf("seed %d: %.200s", seed, r.Faults[0])
-					return
+			found(t, 300, func(seed uint64, planted bool) sim.Report {
+				o := sim.Options{}
+				if planted {
+					o.Mutant = name
 				}
-			}
-			t.Error("300 seeds do not find it")
+				return sim.Run(t.Context(), seed, o)
+			})
 		})
 	}
+}
+
+// found fails the test unless one of the first n seeds finds a fault with the planted one, and none without it.
+func found(t *testing.T, n uint64, run func(seed uint64, planted bool) sim.Report) {
+	t.Helper()
+	for seed := range n {
+		if r := run(seed, true); len(r.Faults) > 0 && len(run(seed, false).Faults) == 0 {
+			t.Logf("seed %d: %.300s", seed, r.Faults[0])
+			return
+		}
+	}
+	t.Errorf("%d seeds do not find it", n)
 }

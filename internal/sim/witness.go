@@ -30,31 +30,32 @@ func newWitness(w *world, inner store.Store) *witness {
 
 // run is what the witness knows of a run.
 type run struct {
-	header   machine.Header
-	plan     *plan.Plan
-	starts   []oracle.Start // tasks, in order
-	stops    []oracle.Start // tasks that were asked to stop
-	seq      int64
-	at       machine.Time
-	changed  bool
-	status   machine.Status
-	answers  map[string]int    // to letters, by path
-	redriven map[string]int    // by path
-	given    map[string]string // inputs that people gave, by path
-	inputs   map[string]int    // how often a person gave a new input, by path
-	done     map[string]bool   // tasks that succeeded
-	late     map[string]bool   // tasks of which it was said too late that they did
-	started  map[string]bool   // tasks
-	ending   machine.Status    // as finally was told
-	retries  int
-	lettered bool             // it had a letter
-	revoked  map[attempt]bool // attempts that an abort took away
-	ended    bool
-	held     map[string]holding      // tasks that are held, by path
-	number   map[string]int          // last attempt that was claimed
-	due      map[string]machine.Time // when a task that was started may be claimed
-	claimed  []attempt
-	executed map[string][]int // attempts whose handler was called
+	header            machine.Header
+	plan              *plan.Plan
+	starts            []oracle.Start // tasks, in order
+	stops             []oracle.Start // tasks that were asked to stop
+	seq               int64
+	at                machine.Time
+	changed           bool
+	status            machine.Status
+	answers           map[string]int    // to letters, by path
+	redriven          map[string]int    // by path
+	given             map[string]string // inputs that people gave, by path
+	inputs            map[string]int    // how often a person gave a new input, by path
+	done              map[string]bool   // tasks that succeeded
+	late              map[string]bool   // tasks of which it was said too late that they did
+	started           map[string]bool   // tasks
+	ending            machine.Status    // as finally was told
+	retries           int
+	cancelled, lastly bool             // a cancel was applied; finally has begun
+	lettered          bool             // it had a letter
+	revoked           map[attempt]bool // attempts that an abort took away
+	ended             bool
+	held              map[string]holding      // tasks that are held, by path
+	number            map[string]int          // last attempt that was claimed
+	due               map[string]machine.Time // when a task that was started may be claimed
+	claimed           []attempt
+	executed          map[string][]int // attempts whose handler was called
 }
 
 type holding struct {
@@ -240,8 +241,11 @@ func (t *witness) won(r *run, s *store.Settlement, before map[string]store.Live)
 // ordered notes what people asked for.
 func (t *witness) ordered(r *run, e *store.Entry) {
 	switch e.Kind {
+	case machine.CancelRequested:
+		r.cancelled = true
 	case machine.RetryRequested:
 		r.retries++
+		r.cancelled, r.lastly = false, false
 	case machine.TaskSucceeded:
 		r.done[e.Path] = true
 	case machine.TaskLate:
@@ -335,6 +339,7 @@ func (t *witness) effects(r *run, s *store.Settlement, before map[string]store.L
 		case machine.StartTask:
 			r.starts = append(r.starts, oracle.Start{Seq: s.Causes[i], Path: e.Path})
 			r.due[e.Path], r.started[e.Path] = e.Due, true
+			r.lastly = r.lastly || strings.HasPrefix(e.Path, "finally")
 			if r.retries > 0 && e.Attempt == r.number[e.Path]+1 { // an abort may have taken an attempt away
 				r.number[e.Path]++
 			}

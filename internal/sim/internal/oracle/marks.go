@@ -1,9 +1,9 @@
 package oracle
 
 import (
+	"slices"
 	"strings"
 
-	"github.com/millrace-go/millrace/internal/sim/internal/plan"
 	"github.com/millrace-go/millrace/machine"
 )
 
@@ -100,23 +100,15 @@ func (m *marks) openedAgain(act string) int64 {
 
 // saved says whether what led to a savepoint was left alone in a run that was undone.
 func (m *marks) saved() bool {
-	if !m.complete() || m.Status == machine.Succeeded || m.Plan.Root.Kind != plan.Sequence {
+	if !m.complete() || m.Status == machine.Succeeded || len(m.undos) == 0 {
 		return false
 	}
-	last := -1
-	for _, at := range m.savepoints() {
-		for _, u := range m.undos {
-			if r := m.record(u.path); r != nil && r.root > at {
-				last = max(last, at)
-			}
-		}
+	sets, known := m.savepoints()
+	if !known {
+		return false
 	}
-	for _, r := range m.records {
-		if r.root < last && !r.optional && !r.aside && len(r.levels) == 0 {
-			return true
-		}
-	}
-	return false
+	x := reading{history: m.history, saved: sets[0]}
+	return slices.ContainsFunc(m.records, func(r *record) bool { return !r.optional && len(r.levels) == 0 && x.safe(r) })
 }
 
 // control looks at orders in the order in which they came.

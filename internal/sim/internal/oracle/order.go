@@ -220,7 +220,7 @@ func (x *reading) letters() string {
 	}
 	doubt := false
 	for _, r := range x.records {
-		if unit, ok := x.unit(r); ok && r.aside && x.Status != machine.Succeeded && x.undo(r.path) == nil && !(unit == "" && x.safe(r)) {
+		if unit, ok := x.unit(r); ok && r.aside && x.undo(r.path) == nil && !(unit == "" && x.safe(r)) {
 			left = r.path
 		}
 		doubt = doubt || r.optional && r.step.UndoKnown

@@ -10,12 +10,12 @@ import (
 	"github.com/millrace-go/millrace/machine"
 )
 
-// reading is an assumption about a run: which units failed, and whether its savepoint was reached.
+// reading is an assumption about a run: which units failed, and which savepoints were reached.
 type reading struct {
 	*history
 
 	failed map[string]bool
-	saved  int // index at the root of the savepoint that was reached last; -1: none
+	saved  []int // savepoints that were reached: their indexes at the root
 }
 
 const nothingFailed = ", and nothing that it belongs to failed"
@@ -29,8 +29,8 @@ func (r *Run) Undoing() (faults []string, judged bool) {
 		return faults, false
 	}
 	open, failed := h.units()
-	saves := h.savepoints()
-	if len(open) > maxOpen {
+	saves, known := h.savepoints()
+	if len(open) > maxOpen || !known {
 		return nil, false
 	}
 	var best string

@@ -55,7 +55,8 @@ type history struct {
 	stopped  map[string]int64        // the first time that a task was asked to stop
 	records  []*record
 	failures []failure
-	undos    []*undo // as they began
+	undos    []*undo  // as they began
+	root     *network // the flow of the root, once it is asked for
 }
 
 func (r *Run) history() *history {
@@ -213,7 +214,7 @@ func (h *history) composites() {
 	byAct := map[string]*record{}
 	for _, s := range h.Starts {
 		at, ok := find(h.Plan, s.Path)
-		if !ok {
+		if !ok || strings.HasSuffix(s.Path, suffix) {
 			continue
 		}
 		for i, l := range at.levels {

@@ -6,36 +6,101 @@ import (
 	"github.com/millrace-go/millrace/internal/sim/internal/plan"
 )
 
-// savepoints gives what may have been the last savepoint that was reached: its index at the root, -1 for none.
-func (h *history) savepoints() []int {
-	out := []int{-1}
-	for i, s := range h.Plan.Root.Steps {
-		if s.Action == "savepoint" && s.Guard != plan.No {
-			out = append(out, i)
+// savepoints gives the sets of savepoints that may have been reached, by their indexes at the root; in a sequence only the last
+// one counts. known is false when the flow of the root does not tell which edges were taken.
+func (h *history) savepoints() (sets [][]int, known bool) {
+	b := h.Plan.Root
+	var all, sure []int
+	for i, s := range b.Steps {
+		if s.Action != "savepoint" || s.Guard == plan.No {
+			continue
+		}
+		if all = append(all, i); h.passed(i) {
+			sure = append(sure, i)
 		}
 	}
-	return out
+	if len(all) == 0 {
+		return [][]int{nil}, true
+	}
+	if b.Kind == plan.Sequence {
+		if len(sure) == 0 {
+			sets = append(sets, nil)
+		}
+		for _, i := range all {
+			if len(sure) == 0 || i >= sure[len(sure)-1] {
+				sets = append(sets, []int{i})
+			}
+		}
+		return sets, true
+	}
+	for mask := range 1 << len(all) {
+		var set []int
+		for k, i := range all {
+			if mask&(1<<k) > 0 {
+				set = append(set, i)
+			}
+		}
+		if !slices.ContainsFunc(sure, func(i int) bool { return !slices.Contains(set, i) }) {
+			sets = append(sets, set)
+		}
+	}
+	return sets, h.edges()
+}
+
+// passed says whether something was started that only a savepoint leads to.
+func (h *history) passed(at int) bool {
+	b := h.Plan.Root
+	for _, s := range b.Steps[:at] { // a jump over it
+		for _, w := range slices.Concat(s.Cases, s.Catches) {
+			if b.Kind == plan.Sequence && w.Next > at {
+				return false
+			}
+		}
+		if b.Kind == plan.Sequence && s.Next > at {
+			return false
+		}
+	}
+	for _, s := range h.Starts {
+		p, ok := find(h.Plan, s.Path)
+		if !ok || p.root <= at {
+			continue
+		}
+		if step := b.Steps[p.root]; b.Kind == plan.Sequence || slices.Contains(step.After, at) && step.Join == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// edges follows the flow of the root, so that it is known which edges were taken.
+func (h *history) edges() bool {
+	if h.root == nil {
+		b := h.Plan.Root
+		h.root = &network{Body: b, oracle: newFlow(h.Entries), verdicts: make([]verdict, len(b.Steps)), blame: make([][]int, len(b.Steps))}
+		for i := range b.Steps {
+			h.root.verdicts[i] = h.root.step(i)
+		}
+	}
+	return !slices.ContainsFunc(h.root.verdicts, func(v verdict) bool { return v.kind == unclear })
 }
 
 // safe says whether a savepoint that was reached protects a record of the root's plan.
 func (x *reading) safe(r *record) bool {
-	if x.saved < 0 {
-		return false
+	for _, at := range x.saved {
+		if x.Plan.Root.Kind == plan.Sequence && r.root < at || x.Plan.Root.Kind == plan.Graph && x.leads(r.root, at) {
+			return true
+		}
 	}
-	b := x.Plan.Root
-	if b.Kind == plan.Sequence {
-		return r.root < x.saved
-	}
-	return leads(b, r.root, x.saved, nil)
+	return false
 }
 
-// leads says whether edges lead from one step to another.
-func leads(b *plan.Body, from, to int, seen []int) bool {
+// leads says whether taken edges lead from one step of the root to another.
+func (x *reading) leads(from, to int) bool {
 	for next := from + 1; next <= to; next++ {
-		if b.Edge(from, next) == plan.NoEdge || slices.Contains(seen, next) {
+		if x.root.Edge(from, next) == plan.NoEdge || x.root.state(from, next) != edgeTaken {
 			continue
 		}
-		if next == to || leads(b, next, to, append(seen, next)) {
+		if next == to || x.leads(next, to) {
 			return true
 		}
 	}
