@@ -1,77 +1,49 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/bench/internal/drive"
 )
 
 // backlog is a number of runs that wait before the engine begins.
 type backlog struct {
-	source  string
-	runs    int
-	entries int64
-	steps   int
-	ended   int            // runs that have ended before
-	ending  machine.Status // how they end; "": succeeded
+	drive.Shape
+	runs  int
+	ended int // runs that have ended before
 }
 
 func (l backlog) measure(ctx context.Context, path string) (out []figure, err error) {
-	b, err := open(ctx, path, l.source)
-	if err != nil {
-		return nil, err
-	}
+	db := drive.SQLite(path)
 	if l.ended > 0 {
-		if b, err = l.age(ctx, b, path); err != nil {
+		if err := drive.Age(ctx, db, l.Shape, l.ended); err != nil {
 			return nil, err
 		}
 	}
-	defer func() { err = errors.Join(err, b.store.Close()) }()
-	if err := b.start(ctx, l.runs); err != nil {
+	b, err := drive.Open(ctx, db, l.Shape)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	if err := b.Start(ctx, l.runs); err != nil {
 		return nil, err
 	}
 	began, cpu := time.Now(), processTime()
-	took, err := b.drive(ctx, l.runs, nil)
+	took, err := b.Drive(ctx, l.runs, nil)
 	if err != nil {
 		return nil, err
 	}
 	cpu = processTime() - cpu
-	if err := b.verify(ctx, l.runs, l.entries, cmp.Or(l.ending, machine.Succeeded)); err != nil {
+	if err := b.Verify(ctx, l.runs, l.Shape); err != nil {
 		return nil, err
 	}
-	steps := float64(l.runs * l.steps)
+	steps := float64(l.runs * l.Steps)
 	took = min(took, time.Since(began))
 	return []figure{
 		{"runs", float64(l.runs) / took.Seconds(), "runs/s"},
 		{"steps", steps / took.Seconds(), "steps/s"},
 		{"CPU of a step", float64(cpu.Microseconds()) / steps, "us"},
 	}, nil
-}
-
-// drive has the engine run until n more runs have ended, and gives the time from its beginning to the last end. first, if
-// not nil, is called once it runs.
-func (b *bench) drive(ctx context.Context, n int, first func() error) (took time.Duration, err error) {
-	done := b.ended.expect(n)
-	running, stop := context.WithCancel(ctx)
-	over := make(chan error, 1)
-	began := time.Now()
-	go func() { over <- b.engine.Run(running) }()
-	if first != nil {
-		err = first()
-	}
-	if err == nil {
-		select {
-		case <-done:
-		case err := <-over:
-			stop()
-			return 0, fmt.Errorf("the engine stopped: %w", err)
-		}
-	}
-	took = time.Since(began)
-	stop()
-	return took, errors.Join(err, <-over)
 }

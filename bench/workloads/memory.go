@@ -7,25 +7,25 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-)
 
-const holding = "workflow: bench\nsteps:\n  - { id: s0, task: hold }\n"
+	"github.com/millrace-go/millrace/bench/internal/drive"
+)
 
 // inHand measures the memory of the process while a thousand tasks are in hand. It is the first measurement, so that nothing
 // else has left anything behind.
 func inHand(ctx context.Context, path string) (out []figure, err error) {
-	b, err := open(ctx, path, holding)
+	b, err := drive.Open(ctx, drive.SQLite(path), drive.Holding())
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.store.Close()) }()
-	if err := b.start(ctx, slots); err != nil {
+	defer func() { err = errors.Join(err, b.Close()) }()
+	if err := b.Start(ctx, drive.Slots); err != nil {
 		return nil, err
 	}
-	_, err = b.drive(ctx, slots, func() error {
-		for range slots {
+	_, err = b.Drive(ctx, drive.Slots, func() error {
+		for range drive.Slots {
 			select {
-			case <-b.held:
+			case <-b.Held:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -35,7 +35,7 @@ func inHand(ctx context.Context, path string) (out []figure, err error) {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		out = append(out, figure{"heap and stacks of Go", float64(m.HeapInuse+m.StackInuse) / (1 << 20), "MiB"})
-		close(b.release)
+		close(b.Release)
 		return nil
 	})
 	return out, err

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/bench/internal/drive"
 )
 
 // starts is W7: one caller, 8 callers, in bulk of 500.
@@ -19,14 +18,14 @@ func starts(ctx context.Context, path string) (out []figure, err error) {
 		}
 		out = append(out, f)
 	}
-	b, err := open(ctx, path, steps(1))
+	b, err := drive.Open(ctx, drive.SQLite(path), drive.Steps(1))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.store.Close()) }()
+	defer func() { err = errors.Join(err, b.Close()) }()
 	const runs = 40_000
 	began, cpu := time.Now(), processTime()
-	if err := b.start(ctx, runs); err != nil {
+	if err := b.Start(ctx, runs); err != nil {
 		return nil, err
 	}
 	took := time.Since(began)
@@ -35,25 +34,12 @@ func starts(ctx context.Context, path string) (out []figure, err error) {
 }
 
 func startAlone(ctx context.Context, path string, callers int) (f figure, err error) {
-	b, err := open(ctx, path, steps(1))
+	b, err := drive.Open(ctx, drive.SQLite(path), drive.Steps(1))
 	if err != nil {
 		return figure{}, err
 	}
-	defer func() { err = errors.Join(err, b.store.Close()) }()
+	defer func() { err = errors.Join(err, b.Close()) }()
 	const each = 1500
-	errs := make([]error, callers)
-	var all sync.WaitGroup
-	began := time.Now()
-	for c := range callers {
-		all.Go(func() {
-			for range each {
-				if _, err := b.engine.Start(ctx, millrace.StartRequest{Workflow: "bench", Input: sample()}); err != nil {
-					errs[c] = err
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	return figure{fmt.Sprintf("%d callers", callers), float64(each*callers) / time.Since(began).Seconds(), "runs/s"}, errors.Join(errs...)
+	took, err := b.StartAlone(ctx, callers, each)
+	return figure{fmt.Sprintf("%d callers", callers), float64(each*callers) / took.Seconds(), "runs/s"}, err
 }

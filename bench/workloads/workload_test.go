@@ -7,17 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/bench/internal/drive"
 )
 
 func TestAWorkloadDoesWhatItCounts(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]backlog{
-		"one step":            {source: steps(1), runs: 120, entries: 2, steps: 1},
-		"a sequence":          {source: steps(5), runs: 20, entries: 6, steps: 5},
-		"a fork":              {source: fork(10), runs: 10, entries: 12, steps: 11},
-		"a saga":              {source: saga(4), runs: 10, entries: 10, steps: 9, ending: machine.Failed},
-		"after many that end": {source: steps(1), runs: 20, entries: 2, steps: 1, ended: 300},
+		"one step":            {Shape: drive.Steps(1), runs: 120},
+		"a sequence":          {Shape: drive.Steps(5), runs: 20},
+		"a fork":              {Shape: drive.Fork(10), runs: 10},
+		"a saga":              {Shape: drive.Saga(4), runs: 10},
+		"after many that end": {Shape: drive.Steps(1), runs: 20, ended: 300},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,7 +34,8 @@ func TestAWorkloadDoesWhatItCounts(t *testing.T) {
 
 func TestWorkThatWasNotDoneIsFound(t *testing.T) {
 	t.Parallel()
-	w := backlog{source: steps(1), runs: 5, entries: 3, steps: 1}
+	w := backlog{Shape: drive.Steps(1), runs: 5}
+	w.Entries = 3
 	if _, err := w.measure(t.Context(), filepath.Join(t.TempDir(), "bench.db")); err == nil ||
 		!strings.Contains(err.Error(), "succeeded with 2 entries, not succeeded with 3") {
 		t.Errorf("got %v", err)

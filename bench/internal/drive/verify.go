@@ -1,4 +1,4 @@
-package main
+package drive
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ const (
 	replayEvery = 100 // one run of so many is replayed
 )
 
-// verify looks at the newest runs: all must have ended so and with so many entries, and what the journal of one in a hundred
+// Verify looks at the newest runs: all must have ended so and with so many entries, and what the journal of one in a hundred
 // gives when it is applied again must be what is stored.
-func (b *bench) verify(ctx context.Context, runs int, entries int64, ending machine.Status) error {
+func (b *Bench) Verify(ctx context.Context, runs int, shape Shape) error {
 	n, before := 0, ""
 	for n < runs {
 		rows, err := b.store.Runs(ctx, store.Filter{
@@ -31,8 +31,8 @@ func (b *bench) verify(ctx context.Context, runs int, entries int64, ending mach
 		}
 		for i := range rows {
 			r := &rows[i]
-			if r.Status != ending || r.Seq != entries {
-				return fmt.Errorf("run %s is %s with %d entries, not %s with %d", r.ID, r.Status, r.Seq, ending, entries)
+			if r.Status != shape.Ending || r.Seq != shape.Entries {
+				return fmt.Errorf("run %s is %s with %d entries, not %s with %d", r.ID, r.Status, r.Seq, shape.Ending, shape.Entries)
 			}
 			if (n+i)%replayEvery == 0 {
 				if err := b.replay(ctx, r); err != nil {
@@ -46,7 +46,7 @@ func (b *bench) verify(ctx context.Context, runs int, entries int64, ending mach
 }
 
 // replay applies the journal of a run and compares.
-func (b *bench) replay(ctx context.Context, r *store.RunRow) error {
+func (b *Bench) replay(ctx context.Context, r *store.RunRow) error {
 	entries, err := b.store.Journal(ctx, r.Tenant, r.ID, 0, int(r.Seq)+1)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package drive
 
 import (
 	"context"
@@ -8,28 +8,27 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/millrace-go/millrace/store"
+	millracesqlite "github.com/millrace-go/millrace/store/sqlite"
 )
 
-// age makes a database in which many runs have ended: one that the engine has executed, copied row by row under older ids. It
-// closes b and gives a bench on the same file.
-func (l backlog) age(ctx context.Context, b *bench, path string) (*bench, error) {
-	err := b.start(ctx, 1)
-	if err == nil {
-		_, err = b.drive(ctx, 1, nil)
-	}
-	if err = errors.Join(err, b.store.Close()); err != nil {
-		return nil, err
-	}
-	if err := copyRuns(ctx, path, l.ended); err != nil {
-		return nil, err
-	}
-	return open(ctx, path, l.source)
+// SQLite is a database in the file of this name.
+type SQLite string
+
+// Open opens the file, or makes it.
+func (f SQLite) Open(ctx context.Context) (store.Store, error) {
+	return millracesqlite.Open(ctx, string(f), millracesqlite.Options{})
 }
+
+// Analyze does nothing: the store needs no statistics.
+func (SQLite) Analyze(context.Context) error { return nil }
 
 const copyAtOnce = 50_000
 
-func copyRuns(ctx context.Context, path string, n int) (err error) {
-	db, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+// Copy copies the run row by row.
+func (f SQLite) Copy(ctx context.Context, n int) (err error) {
+	db, err := sqlite.OpenConn(string(f), sqlite.OpenReadWrite)
 	if err != nil {
 		return err
 	}
