@@ -67,6 +67,27 @@ type UndoneEnv struct {
 type Redriven struct {
 	N     int  `json:"n"`
 	Input Data `json:"i,omitzero"`
+
+	// In the state of a run only: the number of the last attempt before it, and the input that that one had. An attempt with the
+	// new input may never begin.
+	After  int       `json:"a,omitempty"`
+	Before *Redriven `json:"b,omitempty"`
+}
+
+// given is what a task is told of it.
+func (r *Redriven) given() *Redriven {
+	if r == nil {
+		return nil
+	}
+	return &Redriven{N: r.N, Input: r.Input}
+}
+
+// of is the new input that an attempt had; nil when it had none.
+func (r *Redriven) of(attempt int) *Redriven {
+	for r != nil && attempt <= r.After {
+		r = r.Before
+	}
+	return r.given()
 }
 
 // StepEnv is steps.KEY as a program sees it.

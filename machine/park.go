@@ -160,7 +160,11 @@ func (t *turn) newInput(live *Live) {
 	if live.Redriven != nil {
 		n += live.Redriven.N
 	}
-	live.Redriven = &Redriven{N: n, Input: t.put(t.ev.Path+"!input", n, in)}
+	before := live.Redriven
+	if before != nil && live.Attempt <= before.After { // no attempt had it
+		before = before.Before
+	}
+	live.Redriven = &Redriven{N: n, Input: t.put(t.ev.Path+"!input", n, in), After: live.Attempt, Before: before}
 }
 
 // dropParked has a parked step fail for good.

@@ -22,7 +22,7 @@ func (t *turn) startTask(p *place, s *workflow.Step, due Time) {
 		live.Since = max(t.run.At, due)
 	}
 	env := t.references(view{at: p, step: s, prev: live.In}, &s.Uses)
-	env.Redriven = live.Redriven
+	env.Redriven = live.Redriven.given()
 	t.emitTask(t.base(p, s), s, env, live.Attempt, due)
 }
 
@@ -32,7 +32,7 @@ func (t *turn) startItem(q *place, again *Live, due Time) {
 	env := t.references(view{at: q, step: s, prev: valueData(q.ownerPath, q.slot)}, &s.Uses)
 	attempt := 0
 	if again != nil {
-		attempt, env.Redriven = again.Attempt, again.Redriven
+		attempt, env.Redriven = again.Attempt, again.Redriven.given()
 	}
 	if due == 0 && attempt == 0 && s.Delay > 0 {
 		due = t.run.At.Add(s.Delay)

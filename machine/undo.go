@@ -253,7 +253,7 @@ func (t *turn) startUndo(d *Undoing, due Time) {
 	}
 	env := r.Env
 	env.Undone = &UndoneEnv{Path: r.Path, Attempt: r.Attempt, Output: r.Out, Done: r.How == ForSure, Redriven: env.Redriven, Error: env.Error}
-	env.Error, env.Redriven = d.Err, live.Redriven
+	env.Error, env.Redriven = d.Err, live.Redriven.given()
 	if !r.Err.IsZero() {
 		env.Error = r.Err
 	}

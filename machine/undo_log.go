@@ -174,7 +174,7 @@ func (t *turn) did(p *place, s *workflow.Step, how How, out Data) int {
 	}
 	r := Done{Path: t.path(p, s), Attempt: attempt, How: how, Out: out}
 	r.Env = t.references(view{at: p, step: s, prev: live.In}, &s.Uses)
-	r.Env.Prev, r.Env.Redriven = live.In, live.Redriven
+	r.Env.Prev, r.Env.Redriven = live.In, live.Redriven.of(attempt)
 	r.Env = r.Env.with(t.seenUndoing(p, s, how, out, r.Path))
 	return t.log(r) + 1
 }

@@ -376,7 +376,7 @@ func (w *world) input(task *worldTask) string {
 			return w.undoInput(u, env, run, task.Env)
 		}
 		out, _ := Assemble(u.Output, run, w.payload, MaxAssembled)
-		env["step"] = expr.Env{"input": env["prev"], "output": out}
+		env["step"] = expr.Env{"key": TaskKey(w.header, u.Path, u.Redriven), "input": env["prev"], "output": out}
 	}
 	if task.Env.Redriven != nil {
 		raw, _ := Assemble(task.Env.Redriven.Input, run, w.payload, MaxAssembled)
