@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace-go/millrace"
@@ -191,6 +192,7 @@ func (b *Bench) OneByOne(ctx context.Context, n int) ([]time.Duration, error) {
 type endings struct {
 	mu     sync.Mutex
 	tenant string // only its runs count; "": all
+	others atomic.Int64
 	n      int
 	want   int
 	done   chan struct{}
@@ -210,6 +212,7 @@ func (c *endings) Settled(r *machine.Run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tenant != "" && c.tenant != r.Tenant {
+		c.others.Add(1)
 		return
 	}
 	if c.n++; c.n == c.want {
