@@ -1,13 +1,14 @@
-// Package ceiling writes what Millrace's storage plan writes on SQLite, as fast as this machine takes it, and nothing else: no
-// machine, no expressions, no loops, no checks. What the engine reaches is given as a share of it. It is a measuring stick, not
-// a model of code.
+// Package ceiling writes what Millrace's storage plan writes, on SQLite and on PostgreSQL, as fast as this machine takes it, and
+// nothing else: no machine, no expressions, no loops, no checks. What the engine reaches is given as a share of it. It is a
+// measuring stick, not a model of code.
 //
 // The plan: a run's root document lies in the run's row; one row for a live task, deleted when it ends; one row for an entry
 // of the journal; one transaction for a batch of outcomes, in which the next task of a run is handed over already claimed;
-// compare-and-set on the run's version. WAL, synchronous=FULL, one writer.
+// compare-and-set on the run's version. SQLite: WAL, synchronous=FULL, one writer. PostgreSQL: a few loops, each batch one
+// round trip from begin to commit.
 //
-// Nouns: a [Load] is how many runs of how many steps; a [Figure] is what one measurement gave; the writer is the one
-// connection that writes. The package imports nothing of Millrace.
+// Nouns: a [Load] is how many runs of how many steps; a [Figure] is what one measurement gave; a writer is what the rows go
+// through. The package imports nothing of Millrace.
 package ceiling
 
 import (
@@ -90,8 +91,11 @@ func drive(db *writer, w Load) (done, ended int, err error) {
 	return done, ended, nil
 }
 
-// verify compares the rows with what was claimed to be done.
-func verify(db *writer, w Load, done, ended int) error {
+// verify compares the rows of a file with what was claimed to be done.
+func verify(db *writer, w Load, done, ended int) error { return tally(w, done, ended, db.count) }
+
+// tally compares what is counted with what was claimed to be done.
+func tally(w Load, done, ended int, count func(query string) (int, error)) error {
 	for _, c := range []struct {
 		what, query string
 		want        int
@@ -99,9 +103,9 @@ func verify(db *writer, w Load, done, ended int) error {
 		{"entries of the journal", "select count(*) from journal", w.Runs + done},
 		{"ended runs", "select count(*) from runs where finished_at is not null", ended},
 		{"live tasks", "select count(*) from tasks", w.Runs - ended},
-		{"versions", "select coalesce(sum(state_version), 0) - count(*) from runs", done},
+		{"versions", "select cast(coalesce(sum(state_version), 0) - count(*) as bigint) from runs", done},
 	} {
-		got, err := db.count(c.query)
+		got, err := count(c.query)
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ var (
 
 const leaseMicros = 30_000_000
 
-// writer is the one connection that writes.
+// writer is the one connection that writes a file.
 type writer struct {
 	conn *sqlite.Conn
 	ids  uint64
@@ -157,9 +157,13 @@ func (w *writer) count(query string) (n int, err error) {
 	return n, err
 }
 
-// id gives the next id: of a UUIDv7's size and order in time.
 func (w *writer) id() []byte {
 	w.ids++
+	return newID(w.ids)
+}
+
+// newID gives an id of a UUIDv7's size and order in time, unlike any with another number.
+func newID(number uint64) []byte {
 	id := binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixMilli())<<16)
-	return binary.BigEndian.AppendUint64(id, w.ids)
+	return binary.BigEndian.AppendUint64(id, number)
 }
