@@ -28,6 +28,7 @@ type Store interface {
 	Supply
 	Mailbox
 	Reader
+	Keeper
 
 	// Clock gives the store's time: the only one that is written.
 	Clock(ctx context.Context) (machine.Time, error)
@@ -61,7 +62,8 @@ type Workflow struct {
 type Starter interface {
 	// Start inserts new runs in one transaction, in the order given, and reports per item: an item whose key is taken by an
 	// equal start gives the first run (Created false), by another a *ConflictError; neither disturbs the other items. Items
-	// of one call see each other's keys. A key is taken within (tenant, workflow), for ever: also after its run has ended.
+	// of one call see each other's keys. A key is taken within (tenant, workflow), for ever: also after its run has ended, and
+	// after it was pruned: RunID then names a run that is not there.
 	// An item whose id exists gives that run (Created false) when it is the same tenant's, so that a start whose answer was
 	// lost can be repeated; else it is refused. An item's Settlement is what RunStarted led to; its From is 0, and it may
 	// hand over tasks. A new run has version 1. The workflow must be registered.

@@ -268,6 +268,11 @@ func (s *Store) Processes(ctx context.Context) ([]store.ProcessRow, error) {
 	return answer(ctx, s, "Processes", func() ([]store.ProcessRow, error) { return s.inner.Processes(ctx) })
 }
 
+// Prune is that of the store underneath, under the plan.
+func (s *Store) Prune(ctx context.Context, o store.PruneOrder) (store.Pruned, error) {
+	return answer(ctx, s, "Prune", func() (store.Pruned, error) { return s.inner.Prune(ctx, o) })
+}
+
 // Clock is that of the store underneath, under the plan.
 func (s *Store) Clock(ctx context.Context) (machine.Time, error) {
 	return answer(ctx, s, "Clock", func() (machine.Time, error) { return s.inner.Clock(ctx) })

@@ -17,9 +17,10 @@ func (s *Store) openLetter(r *run, e machine.OpenLetter, at machine.Time) {
 			return
 		}
 	}
+	s.lastID++
 	l := &letter{err: encodeError(e.Error)}
 	l.Letter = store.Letter{
-		ID: int64(len(s.letters)) + 1, Tenant: r.Tenant, RunID: r.ID, Workflow: r.Workflow, Kind: e.Kind, Path: e.Path,
+		ID: s.lastID, Tenant: r.Tenant, RunID: r.ID, Workflow: r.Workflow, Kind: e.Kind, Path: e.Path,
 		State: machine.LetterOpen, CreatedAt: at,
 	}
 	s.letters = append(s.letters, l)

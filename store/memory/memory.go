@@ -31,7 +31,8 @@ type Store struct {
 	keys      map[keyed]key
 	lanes     []*lane // the lane with id n is lanes[n-1]
 	laneOf    map[store.Lane]*lane
-	letters   []*letter // the one with id n is letters[n-1]
+	letters   []*letter // by id, ascending
+	lastID    int64     // that of the newest letter
 	pauses    map[paused]store.Pause
 	messages  int64 // the last Seq given
 	dead      map[string]bool

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -106,6 +107,10 @@ func deref(s *store.Started) store.Started {
 	return *s
 }
 
+// One row of a primary key, that of the tombstones when there is none in that of keys.
+const keySQL = `select run, hash from run_keys where tenant = ?1 and workflow = ?2 and key = ?3
+	union all select run, hash from key_tombstones where tenant = ?1 and workflow = ?2 and key = ?4`
+
 // earlier gives the answer when the id or the key is taken.
 func (w *settling) earlier(m *starting, h *machine.Header) (*store.Started, error) {
 	var out *store.Started
@@ -119,13 +124,13 @@ func (w *settling) earlier(m *starting, h *machine.Header) (*store.Started, erro
 	if out != nil || err != nil || h.Key == "" {
 		return out, err
 	}
-	_, err = w.c.One("select run, hash from run_keys where tenant = ? and workflow = ? and key = ?", func(r *row) error {
+	_, err = w.c.One(keySQL, func(r *row) error {
 		out = &store.Started{RunID: link.IDAt(r, 0).String()}
 		if [32]byte(link.BytesAt(r, 1)) != m.KeyHash {
 			out = &store.Started{Err: &store.ConflictError{What: "key", Name: h.Key, RunID: link.IDAt(r, 0).String()}}
 		}
 		return nil
-	}, h.Tenant, h.Workflow, h.Key)
+	}, h.Tenant, h.Workflow, h.Key, sha256.Sum256([]byte(h.Key)))
 	return out, err
 }
 

@@ -232,6 +232,21 @@ func drawPause(rt *rapid.T) store.Pause {
 	return pause
 }
 
+func (p *pair) drawPrune(rt *rapid.T) store.PruneOrder {
+	o := store.PruneOrder{
+		Tenant: drawTenant(rt), EveryTenant: chance(rt, 3), DryRun: chance(rt, 5),
+		Limit:  rapid.SampledFrom([]int{1, 2, 0}).Draw(rt, "limit"),
+		Before: map[machine.Status]machine.Time{machine.Failed: p.now.Add(rapid.SampledFrom(ages).Draw(rt, "age"))},
+	}
+	if chance(rt, 10) {
+		o.Before[machine.Running] = p.now
+	}
+	return o
+}
+
+// ages are how far from now the end of a run may be: some have ended just now.
+var ages = []time.Duration{time.Hour, 0, -time.Second, -time.Minute}
+
 // drawLetter opens or closes one of few letters.
 func drawLetter(rt *rapid.T) machine.Effect {
 	kind := rapid.SampledFrom([]machine.LetterKind{machine.LetterParked, machine.LetterFinally}).Draw(rt, "kind")

@@ -64,6 +64,7 @@ func (p *pair) commands() map[string]func(*rapid.T) {
 		"advance":  p.advance,
 		"pause":    p.pause,
 		"unpause":  p.unpause,
+		"prune":    p.prune,
 	}
 }
 
@@ -280,6 +281,21 @@ func (p *pair) unpause(rt *rapid.T) {
 	pause := drawPause(rt)
 	both(rt, p, "unpause", func(s store.Store) (bool, error) {
 		return s.Unpause(p.ctx, pause.Tenant, pause.Kind, pause.Name)
+	})
+}
+
+func (p *pair) prune(rt *rapid.T) {
+	order := p.drawPrune(rt)
+	both(rt, p, "prune", func(s store.Store) ([]store.PrunedRun, error) {
+		var all []store.PrunedRun
+		for o := order; ; {
+			out, err := s.Prune(p.ctx, o)
+			all = append(all, out.Runs...)
+			if err != nil || out.Next == "" || o.Limit == 1 {
+				return all, err
+			}
+			o.After = out.Next
+		}
 	})
 }
 

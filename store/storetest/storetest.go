@@ -65,6 +65,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Mailbox", mailboxTrials},
 		{"Readers", readerTrials},
 		{"Queues", queueTrials},
+		{"Keeping", keepingTrials},
 		{"Tenants", tenantTrials},
 		{"Handles", handleTrials},
 	}
