@@ -15,7 +15,8 @@ type ControlDoc struct {
 	SetAside []string           `json:"t,omitempty"` // timers that came due while it was paused
 	Deadline Time               `json:"d,omitempty"` // the run fails then; 0: it has no bound, or is past it
 	Parked   int                `json:"y,omitempty"` // steps that wait for a person
-	Letters  map[LetterKind]int `json:"k,omitempty"` // open letters but those of parked steps and of an unhandled failure
+	Letters  map[LetterKind]int `json:"k,omitempty"` // open letters about undoing
+	Finally  []string           `json:"i,omitempty"` // paths of the open letters of finally
 	Answered bool               `json:"a,omitempty"` // the letter of the unhandled failure was closed
 	Final    *Final             `json:"f,omitempty"` // set once finally has begun
 	Late     map[string][]int   `json:"l,omitempty"` // late outcomes: attempts by path
@@ -39,7 +40,7 @@ func (c *ControlDoc) clone() *ControlDoc {
 	}
 	d := *c
 	d.SetAside, d.Letters, d.Late = slices.Clone(c.SetAside), maps.Clone(c.Letters), maps.Clone(c.Late)
-	d.LateOut = maps.Clone(c.LateOut)
+	d.LateOut, d.Finally = maps.Clone(c.LateOut), slices.Clone(c.Finally)
 	if c.Final != nil {
 		f := *c.Final
 		d.Final = &f
@@ -59,7 +60,7 @@ func (t *turn) control() *ControlDoc {
 func (t *turn) tidyControl() {
 	d := t.run.Root.Run
 	if c := d.Control; c != nil && c.Under == "" && c.PausedAt == 0 && len(c.SetAside) == 0 && c.Deadline == 0 && c.Parked == 0 &&
-		len(c.Letters) == 0 && !c.Answered && c.Final == nil && len(c.Late) == 0 && c.Retries == 0 {
+		len(c.Letters) == 0 && len(c.Finally) == 0 && !c.Answered && c.Final == nil && len(c.Late) == 0 && c.Retries == 0 {
 		d.Control = nil
 	}
 }
@@ -132,7 +133,12 @@ func (t *turn) deliberate() bool {
 }
 
 func (t *turn) openLetter(kind LetterKind, path string, e *Error) {
-	if kind != LetterFailure {
+	switch kind {
+	case LetterFailure:
+	case LetterFinally:
+		c := t.control()
+		c.Finally = append(c.Finally, path)
+	default:
 		c := t.control()
 		if c.Letters == nil {
 			c.Letters = map[LetterKind]int{}
@@ -143,11 +149,15 @@ func (t *turn) openLetter(kind LetterKind, path string, e *Error) {
 }
 
 func (t *turn) closeLetter(kind LetterKind, path string, how LetterState) {
-	c := t.control()
-	if kind == LetterFailure {
+	switch c := t.control(); kind {
+	case LetterFailure:
 		c.Answered = true
-	} else if c.Letters[kind]--; c.Letters[kind] <= 0 {
-		delete(c.Letters, kind)
+	case LetterFinally:
+		c.Finally = slices.DeleteFunc(c.Finally, func(p string) bool { return p == path })
+	default:
+		if c.Letters[kind]--; c.Letters[kind] <= 0 {
+			delete(c.Letters, kind)
+		}
 	}
 	t.emit(CloseLetter{Kind: kind, Path: path, How: how})
 }
@@ -191,7 +201,7 @@ func (t *turn) abortRequested() bool {
 		t.emit(CloseLetter{How: LetterSuperseded})
 	}
 	c.Parked = 0
-	maps.DeleteFunc(c.Letters, func(kind LetterKind, _ int) bool { return kind != LetterFinally })
+	c.Letters = nil
 	root := t.run.Root
 	for i, state := range root.States {
 		if state.Live() || state == StepCompensating {

@@ -1,5 +1,7 @@
 package machine
 
+import "slices"
+
 // redriveRequested: the work of an open letter is tried again.
 func (t *turn) redriveRequested() bool {
 	switch LetterKind(t.ev.Name) {
@@ -29,10 +31,12 @@ func (t *turn) dropRequested() bool {
 		if t.open(kind) == 0 || t.ev.Path != t.run.Root.Run.Error.Step {
 			return false
 		}
-	default:
-		if t.open(kind) == 0 {
+	case LetterFinally:
+		if c := t.run.Root.Run.Control; c == nil || !slices.Contains(c.Finally, t.ev.Path) {
 			return false
 		}
+	default:
+		return false
 	}
 	t.closeLetter(LetterKind(t.ev.Name), t.ev.Path, LetterDropped)
 	return true

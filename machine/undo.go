@@ -164,6 +164,9 @@ func (t *turn) applies(u unit, d *Undoing, n int) bool {
 		r.Fate = PassedOver
 		return false
 	}
+	if sp.at.inFinally() && !u.at.inFinally() { // of a finally before a retry: that is never undone by the run
+		return false
+	}
 	if t.covered(u, r) && !mutant("covered undone too") || u.at.up == nil && u.step == nil && t.safe(n, sp) {
 		return false
 	}
