@@ -21,7 +21,7 @@ func (w *world) checkChanged() {
 // check asks invariants 1, 3, 6 and 9 of what is stored of a run.
 func (w *world) check(r *run) {
 	id := r.header.ID
-	state, err := w.memory.State(w.ctx, tenant, id, nil, []string{""})
+	state, err := w.store.State(w.ctx, tenant, id, nil, []string{""})
 	if err != nil {
 		w.fault("state of %s: %v", id, err)
 		return
@@ -33,12 +33,12 @@ func (w *world) check(r *run) {
 	if state.Run.Seq != r.seq {
 		w.fault("%s: the journal has %d entries, the run counts %d", id, r.seq, state.Run.Seq)
 	}
-	live, err := w.memory.Tasks(w.ctx, tenant, id, nil)
+	live, err := w.store.Tasks(w.ctx, tenant, id, nil)
 	if err != nil {
 		w.fault("tasks of %s: %v", id, err)
 	}
 	w.checkTasks(r, live, machine.LiveTasks(def, state.Run))
-	timers, err := w.memory.Timers(w.ctx, tenant, id)
+	timers, err := w.store.Timers(w.ctx, tenant, id)
 	if err != nil {
 		w.fault("timers of %s: %v", id, err)
 	}
@@ -126,7 +126,7 @@ func (w *world) checkLetters(r *run, run *machine.Run) {
 		return
 	}
 	id := r.header.ID
-	all, err := w.memory.Letters(w.ctx, store.LetterFilter{Tenant: tenant, RunID: id, Limit: forever})
+	all, err := w.store.Letters(w.ctx, store.LetterFilter{Tenant: tenant, RunID: id, Limit: forever})
 	if err != nil {
 		w.fault("letters of %s: %v", id, err)
 	}
@@ -166,7 +166,7 @@ func (w *world) checkEnded(r *run, run *machine.Run, left int) {
 	if left > 0 || len(r.held) > 0 {
 		w.fault("%s has ended with %d tasks and timers, %d of them held", id, left, len(r.held))
 	}
-	messages, _ := w.memory.Inbox(w.ctx, forever)
+	messages, _ := w.store.Inbox(w.ctx, forever)
 	if slices.ContainsFunc(messages, func(m store.Message) bool { return m.RunID == id }) {
 		w.fault("%s has ended with messages in its inbox", id)
 	}

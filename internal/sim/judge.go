@@ -19,7 +19,7 @@ func (w *world) judge() {
 			return
 		}
 		r := w.runs[id]
-		entries, err := w.memory.Journal(w.ctx, tenant, id, 0, maxJournal)
+		entries, err := w.store.Journal(w.ctx, tenant, id, 0, maxJournal)
 		if err != nil || int64(len(entries)) != r.seq {
 			w.fault("%s: the journal has %d entries of %d: %v", id, len(entries), r.seq, err)
 			continue
@@ -66,7 +66,7 @@ func (w *world) keep(r *run, entries []store.Entry) {
 	if w.option.Keep == nil {
 		return
 	}
-	state, err := w.memory.State(w.ctx, tenant, r.header.ID, nil, []string{""})
+	state, err := w.store.State(w.ctx, tenant, r.header.ID, nil, []string{""})
 	if err != nil {
 		w.fault("%s: %v", r.header.ID, err)
 		return
@@ -239,7 +239,7 @@ func (p *player) play(e *store.Entry) error {
 // compare compares a replayed run with the stored one.
 func (w *world) compare(r *run, p *player) {
 	id := r.header.ID
-	stored, err := w.memory.State(w.ctx, tenant, id, nil, []string{""})
+	stored, err := w.store.State(w.ctx, tenant, id, nil, []string{""})
 	if err != nil {
 		w.fault("state of %s: %v", id, err)
 		return
@@ -261,7 +261,7 @@ func (w *world) compare(r *run, p *player) {
 	if r.ended {
 		return
 	}
-	timers, _ := w.memory.Timers(w.ctx, tenant, id) // the run exists
+	timers, _ := w.store.Timers(w.ctx, tenant, id) // the run exists
 	have := map[string]machine.Time{}
 	for _, t := range timers {
 		have[t.Key] = t.Due

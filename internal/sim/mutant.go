@@ -6,7 +6,6 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
-	"github.com/millrace-go/millrace/store/memory"
 )
 
 // Mutants are the faults that can be planted in the store, each to be found within some hundred seeds.
@@ -21,15 +20,14 @@ func Mutants() []string {
 type mutant struct {
 	store.Store
 
-	memory *memory.Store
-	name   string
+	name string
 }
 
-func mutate(name string, m *memory.Store) store.Store {
+func mutate(name string, m store.Store) store.Store {
 	if name == "" {
 		return m
 	}
-	return &mutant{Store: m, memory: m, name: name}
+	return &mutant{Store: m, name: name}
 }
 
 // Settle is the store's, with the fault.
@@ -56,7 +54,7 @@ func (m *mutant) Settle(ctx context.Context, all []store.Settlement) ([]store.Se
 
 // fresh makes a settlement of an old state look like one of the newest.
 func (m *mutant) fresh(ctx context.Context, s store.Settlement) store.Settlement {
-	now, err := m.memory.State(ctx, s.Run.Tenant, s.Run.ID, nil, nil)
+	now, err := m.Store.State(ctx, s.Run.Tenant, s.Run.ID, nil, nil)
 	if err != nil || now.Version == s.From {
 		return s
 	}
@@ -73,7 +71,7 @@ func (m *mutant) fresh(ctx context.Context, s store.Settlement) store.Settlement
 
 // open gives guards that let everything pass.
 func (m *mutant) open(ctx context.Context, s store.Settlement) []store.Guard {
-	live, _ := m.memory.Tasks(ctx, s.Run.Tenant, s.Run.ID, nil) // without the run there are no rows
+	live, _ := m.Store.Tasks(ctx, s.Run.Tenant, s.Run.ID, nil) // without the run there are no rows
 	var out []store.Guard
 	for _, g := range s.Guards {
 		for i := range live {
@@ -138,12 +136,12 @@ func (m *mutant) Expired(ctx context.Context, limit int) ([]store.Live, error) {
 	if m.name != "lease ignored" || err != nil {
 		return got, err
 	}
-	rows, err := m.memory.Runs(ctx, store.Filter{Tenant: tenant})
+	rows, err := m.Store.Runs(ctx, store.Filter{Tenant: tenant})
 	if err != nil {
 		return nil, err
 	}
 	for i := range rows {
-		live, _ := m.memory.Tasks(ctx, tenant, rows[i].ID, nil) // it was just listed
+		live, _ := m.Store.Tasks(ctx, tenant, rows[i].ID, nil) // it was just listed
 		for k := range live {
 			if live[k].State == store.Leased && len(got) < limit {
 				live[k].Dead = true

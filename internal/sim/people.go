@@ -86,7 +86,7 @@ func (w *world) give(p *process, o engine.Order) (told engine.Told, err error) {
 
 // answerLetters has a person look at the open letters, and answer one.
 func (w *world) answerLetters(p *process) {
-	all, err := w.memory.Letters(w.ctx, store.LetterFilter{Tenant: tenant, State: machine.LetterOpen})
+	all, err := w.store.Letters(w.ctx, store.LetterFilter{Tenant: tenant, State: machine.LetterOpen})
 	if err != nil {
 		w.fault("letters: %v", err)
 		return
@@ -131,7 +131,7 @@ func (w *world) answerLetter(p *process, l *store.Letter, drop bool) {
 		Tenant: tenant, RunID: l.RunID, Ended: true, Rebuild: l.Kind == machine.LetterFailure && !drop,
 		Event: machine.Event{Kind: kind, Name: string(l.Kind), Path: l.Path, Payload: raw},
 		Check: func(ctx context.Context, _ *machine.Run) error {
-			now, err := w.memory.Letters(ctx, store.LetterFilter{Tenant: tenant, IDs: []int64{l.ID}})
+			now, err := w.store.Letters(ctx, store.LetterFilter{Tenant: tenant, IDs: []int64{l.ID}})
 			if err == nil && (len(now) != 1 || now[0].State != machine.LetterOpen) {
 				return errClosed
 			}
@@ -153,7 +153,7 @@ func (w *world) help() (busy bool) {
 			busy = true
 		}
 	}
-	all, err := w.memory.Letters(w.ctx, store.LetterFilter{Tenant: tenant, State: machine.LetterOpen, Limit: forever})
+	all, err := w.store.Letters(w.ctx, store.LetterFilter{Tenant: tenant, State: machine.LetterOpen, Limit: forever})
 	if err != nil {
 		w.fault("letters: %v", err)
 	}

@@ -25,7 +25,9 @@ import (
 type Options struct {
 	Steps int // steps before the faults cease; default 250
 	// Keep, when set, is given each run that was judged: its definition, header, journal and stored state, whole.
-	Keep   func(def *workflow.Definition, h machine.Header, journal []store.Entry, stored *machine.Run)
+	Keep func(def *workflow.Definition, h machine.Header, journal []store.Entry, stored *machine.Run)
+	// Open opens the store to simulate; now is its clock. nil: a new one in memory.
+	Open   func(now func() machine.Time) (store.Store, error)
 	Mutant string // a planted fault of the store, one of Mutants; "": none
 }
 

@@ -4,17 +4,24 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/millrace-go/millrace/internal/sim"
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite"
 )
 
 // ciSeeds is how many seeds the tests run when nobody says otherwise; with the race detector, which there is nothing for on
 // one goroutine, a tenth.
-const ciSeeds = 2000
+const (
+	ciSeeds     = 2000
+	sqliteSeeds = 20
+)
 
 func setting(t *testing.T, name string, byDefault int) int {
 	t.Helper()
@@ -90,6 +97,29 @@ func TestSeedsHoldTheInvariants(t *testing.T) {
 		if !slices.Contains(sim.Situations(), name) {
 			t.Errorf("not listed among the situations: %s", name)
 		}
+	}
+}
+
+// The same on SQLite, with fewer seeds.
+func TestSeedsHoldTheInvariantsOnSQLite(t *testing.T) {
+	t.Parallel()
+	n := sqliteSeeds
+	if raced || testing.Short() {
+		n = 2
+	}
+	for shard := range 2 {
+		t.Run(strconv.Itoa(shard), func(t *testing.T) {
+			t.Parallel()
+			for seed := shard; seed < n; seed += 2 {
+				path := filepath.Join(t.TempDir(), strconv.Itoa(seed)+".db")
+				r := sim.Run(t.Context(), uint64(seed), sim.Options{Open: func(now func() machine.Time) (store.Store, error) {
+					return sqlite.Open(t.Context(), path, sqlite.Options{Clock: now})
+				}})
+				if len(r.Faults) > 0 {
+					t.Fatal(r)
+				}
+			}
+		})
 	}
 }
 

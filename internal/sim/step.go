@@ -169,11 +169,11 @@ func (w *world) untilNext() time.Duration {
 		if w.runs[id].ended {
 			continue
 		}
-		timers, _ := w.memory.Timers(w.ctx, tenant, id)
+		timers, _ := w.store.Timers(w.ctx, tenant, id)
 		for _, t := range timers {
 			sooner(t.Due)
 		}
-		live, _ := w.memory.Tasks(w.ctx, tenant, id, nil)
+		live, _ := w.store.Tasks(w.ctx, tenant, id, nil)
 		for i := range live {
 			if live[i].State == store.Delayed {
 				sooner(live[i].Due)
@@ -273,8 +273,8 @@ func (w *world) crash(p *process) {
 		}
 		w.drop(j)
 	}
-	if w.one(2) {
-		w.memory.Bury(p.name)
+	if w.one(2) && w.bury != nil {
+		w.bury(p.name)
 		w.mark("a process was proved dead")
 	}
 	w.say("%s crashes", p.name)
@@ -403,16 +403,16 @@ func (w *world) tellStanding() {
 		if w.runs[id].ended {
 			continue
 		}
-		state, err := w.memory.State(w.ctx, tenant, id, nil, []string{""})
+		state, err := w.store.State(w.ctx, tenant, id, nil, []string{""})
 		if err != nil {
 			continue
 		}
 		w.say("run %s stands at %s", id, state.Run.EncodeRoot())
-		live, _ := w.memory.Tasks(w.ctx, tenant, id, nil)
+		live, _ := w.store.Tasks(w.ctx, tenant, id, nil)
 		for i := range live {
 			w.say("  task %s attempt %d owner %q until %s stop %v", live[i].Path, live[i].Attempt, live[i].Owner, live[i].LeaseUntil.Std(), live[i].Stop)
 		}
-		timers, _ := w.memory.Timers(w.ctx, tenant, id)
+		timers, _ := w.store.Timers(w.ctx, tenant, id)
 		for _, t := range timers {
 			w.say("  timer %s at %s", t.Key, t.Due.Std())
 		}

@@ -73,6 +73,9 @@ func sameJSON(a, b []byte) bool {
 // key that no other task has.
 func (w *world) received(j *job) {
 	r, path := w.runs[j.attempt.ID], j.attempt.Path
+	if since, ok := r.since[path]; ok && j.attempt.Number <= since {
+		return // it was taken before the new input came
+	}
 	name := taskOf(r, path)
 	now := told{input: string(j.attempt.Input), key: j.attempt.Key, times: r.inputs[path], life: r.retries}
 	before, again := w.told[name]

@@ -42,6 +42,7 @@ type run struct {
 	redriven          map[string]int    // by path
 	given             map[string]string // inputs that people gave, by path
 	inputs            map[string]int    // how often a person gave a new input, by path
+	since             map[string]int    // the attempt before the last new input, by path
 	done              map[string]bool   // tasks that succeeded
 	late              map[string]bool   // tasks of which it was said too late that they did
 	started           map[string]bool   // tasks
@@ -80,7 +81,7 @@ func (t *witness) Start(ctx context.Context, starts []store.Start) ([]store.Star
 		}
 		w, s := t.world, &starts[i]
 		r := &run{
-			header: s.Run.Header, held: map[string]holding{}, number: map[string]int{}, due: map[string]machine.Time{}, executed: map[string][]int{}, answers: map[string]int{}, redriven: map[string]int{}, given: map[string]string{}, inputs: map[string]int{}, done: map[string]bool{}, late: map[string]bool{}, started: map[string]bool{}, revoked: map[attempt]bool{},
+			header: s.Run.Header, held: map[string]holding{}, number: map[string]int{}, due: map[string]machine.Time{}, executed: map[string][]int{}, answers: map[string]int{}, redriven: map[string]int{}, given: map[string]string{}, inputs: map[string]int{}, since: map[string]int{}, done: map[string]bool{}, late: map[string]bool{}, started: map[string]bool{}, revoked: map[attempt]bool{},
 		}
 		for _, p := range w.plans {
 			if p.Name == s.Run.Workflow {
@@ -200,7 +201,7 @@ func (t *witness) rows(ctx context.Context, s *store.Settlement) map[string]stor
 	if len(paths) == 0 {
 		return out
 	}
-	live, _ := t.world.memory.Tasks(ctx, tenant, s.Run.ID, paths) // without the run there are no rows
+	live, _ := t.world.store.Tasks(ctx, tenant, s.Run.ID, paths) // without the run there are no rows
 	for i := range live {
 		out[live[i].Path] = live[i]
 	}
@@ -256,6 +257,7 @@ func (t *witness) ordered(r *run, e *store.Entry) {
 		if json.Unmarshal(e.Payload, &o) == nil && o.Input != nil {
 			r.given[e.Path] = string(o.Input)
 			r.inputs[e.Path]++
+			r.since[e.Path] = r.number[e.Path]
 			t.world.mark("a redrive brought a new input")
 		}
 	default:
@@ -323,7 +325,7 @@ func (t *witness) delivered(r *run, s *store.Settlement) {
 	if len(s.Inbox) == 0 {
 		return
 	}
-	waiting, _ := t.world.memory.Inbox(t.world.ctx, forever) // no fault is planned here
+	waiting, _ := t.world.store.Inbox(t.world.ctx, forever) // no fault is planned here
 	for i := range waiting {
 		if slices.Contains(s.Inbox, waiting[i].Seq) {
 			t.world.fault("%s: message %s was delivered and waits still", r.header.ID, waiting[i].ID)
@@ -388,7 +390,7 @@ func (t *witness) ended(r *run, how machine.Status) {
 
 // marked checks that the holder of a task can hear that it is to stop.
 func (t *witness) marked(r *run, path string) {
-	live, _ := t.world.memory.Tasks(t.world.ctx, tenant, r.header.ID, []string{path}) // the run exists
+	live, _ := t.world.store.Tasks(t.world.ctx, tenant, r.header.ID, []string{path}) // the run exists
 	if len(live) != 1 || !live[0].Stop {
 		t.world.fault("%s: the holder of %s will never hear that it is to stop", r.header.ID, path)
 	}
@@ -396,7 +398,7 @@ func (t *witness) marked(r *run, path string) {
 
 // Tell is the store's.
 func (t *witness) Tell(ctx context.Context, all []store.Message) ([]error, error) {
-	before, _ := t.world.memory.Inbox(ctx, forever)
+	before, _ := t.world.store.Inbox(ctx, forever)
 	got, err := t.Store.Tell(ctx, all)
 	for i, m := range all {
 		if i < len(got) && got[i] == nil && slices.ContainsFunc(before, func(b store.Message) bool { return b.RunID == m.RunID && b.ID == m.ID }) {

@@ -26,7 +26,8 @@ type world struct {
 	option Options
 	random *rand.Rand
 	clock  *clock.Virtual
-	memory *memory.Store
+	store  store.Store
+	bury   func(owner string) // has the store know that a process is no more; nil: it cannot be told
 	truth  *witness
 	trace  *trace
 
@@ -104,12 +105,25 @@ func newWorld(ctx context.Context, seed uint64, o Options) *world {
 		defs: map[string]*workflow.Definition{}, runs: map[string]*run{}, reports: map[attempt][]engine.Outcome{},
 		failures: map[string]int{}, told: map[string]told{}, keys: map[string]string{}, marks: map[string]int{},
 	}
-	w.memory = memory.New(func() machine.Time { return machine.TimeOf(w.clock.Now()) })
-	w.truth = newWitness(w, mutate(o.Mutant, w.memory))
+	w.open(func() machine.Time { return machine.TimeOf(w.clock.Now()) })
+	w.truth = newWitness(w, mutate(o.Mutant, w.store))
 	return w
 }
 
-func (w *world) close() { _ = w.memory.Close() }
+// open opens the store: one in memory unless the options say otherwise.
+func (w *world) open(now func() machine.Time) {
+	if w.option.Open == nil {
+		m := memory.New(now)
+		w.store, w.bury = m, m.Bury
+		return
+	}
+	var err error
+	if w.store, err = w.option.Open(now); err != nil {
+		panic(err) // there is no world without a store
+	}
+}
+
+func (w *world) close() { _ = w.store.Close() }
 
 // sound says whether nothing was found wrong so far.
 func (w *world) sound() bool { return len(w.faults) == 0 }
@@ -142,7 +156,7 @@ func (w *world) prepare() {
 		}
 		w.plans, w.defs[p.Name] = append(w.plans, p), def
 		doc := store.Workflow{Tenant: tenant, Name: p.Name, Version: 1, Hash: def.Hash(), Doc: def.Canonical()}
-		if _, _, err := w.memory.Register(w.ctx, doc); err != nil {
+		if _, _, err := w.store.Register(w.ctx, doc); err != nil {
 			w.fault("register: %v", err)
 		}
 	}
