@@ -2,7 +2,7 @@
 
 GO        ?= go
 FUZZTIME  ?= 30s
-SEEDS     ?= 500
+SEEDS     ?= 2000
 STAGE     ?= 1
 COVER_MIN ?= 95
 PKGS      ?= ./...
@@ -62,8 +62,9 @@ fuzz: ## each fuzz target for FUZZTIME
 cover: ## fails when expr, workflow or machine is covered less than COVER_MIN per cent
 	GO='$(GO)' COVER_MIN='$(COVER_MIN)' tools/cover.sh expr workflow machine
 
-sim: ## the simulation with SEEDS seeds
-	MILLRACE_SIM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 20m ./internal/sim
+sim: ## the simulation with SEEDS seeds, and the faults that are planted in the machine
+	MILLRACE_SIM_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 0 ./internal/sim
+	$(GO) test -count=1 -timeout 20m -tags mutants -run PlantedFaultOfTheMachine ./internal/sim
 
 crash: ## kills the built binary at random moments and resumes it
 	$(GO) test -count=1 -timeout 10m -run Crash ./cmd/...

@@ -21,14 +21,18 @@ import (
 	"github.com/millrace-go/millrace/workflow"
 )
 
+const defaultSteps = 250
+
 // Options says how hard to try. The zero value is what the tests use.
 type Options struct {
 	Steps int // steps before the faults cease; default 250
 	// Keep, when set, is given each run that was judged: its definition, header, journal and stored state, whole.
 	Keep func(def *workflow.Definition, h machine.Header, journal []store.Entry, stored *machine.Run)
 	// Open opens the store to simulate; now is its clock. nil: a new one in memory.
-	Open   func(now func() machine.Time) (store.Store, error)
-	Mutant string // a planted fault of the store, one of Mutants; "": none
+	Open    func(now func() machine.Time) (store.Store, error)
+	Without []string // kinds of disturbances to leave out: orders, mischief, events
+	Cut     []int    // pieces to cut from the workflows
+	Mutant  string   // a planted fault of the store, one of Mutants; "": none
 }
 
 // Report is what one seed came to.
@@ -38,6 +42,7 @@ type Report struct {
 	Runs   int            // started
 	Judged int            // runs of which the oracle could say how they had to end
 	Hash   string         // of the trace and of all journals: equal for equal seeds
+	Pieces int            // that can be cut
 	Marks  map[string]int // situations that were reached, and how often
 	Faults []string       // what was found wrong; nothing for a sound house
 	Story  string         // with faults: the workflows, and the end of the trace
@@ -51,7 +56,7 @@ func (r Report) String() string {
 // Run simulates one seed. It uses one goroutine, and looks at no clock but its own.
 func Run(ctx context.Context, seed uint64, o Options) Report {
 	if o.Steps == 0 {
-		o.Steps = 250
+		o.Steps = defaultSteps
 	}
 	w := newWorld(ctx, seed, o)
 	defer w.close()
@@ -66,7 +71,7 @@ func Run(ctx context.Context, seed uint64, o Options) Report {
 
 func (w *world) report() Report {
 	r := Report{
-		Seed: w.seed, Steps: w.steps, Runs: len(w.order), Judged: w.judged, Hash: w.trace.sum(), Marks: w.marks, Faults: w.faults,
+		Seed: w.seed, Steps: w.steps, Runs: len(w.order), Judged: w.judged, Hash: w.trace.sum(), Pieces: w.pieces, Marks: w.marks, Faults: w.faults,
 	}
 	if len(w.faults) > 0 {
 		var b strings.Builder

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -36,6 +37,24 @@ func setting(t *testing.T, name string, byDefault int) int {
 	return n
 }
 
+// options are those that the environment gives, as a failure prints them.
+func options(t *testing.T) sim.Options {
+	t.Helper()
+	o := sim.Options{Steps: setting(t, "MILLRACE_SIM_STEPS", 0)}
+	split := func(name string) []string {
+		return strings.FieldsFunc(os.Getenv(name), func(c rune) bool { return c == ',' })
+	}
+	o.Without = split("MILLRACE_SIM_WITHOUT")
+	for _, text := range split("MILLRACE_SIM_CUT") {
+		piece, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("MILLRACE_SIM_CUT holds %q; expected numbers", text)
+		}
+		o.Cut = append(o.Cut, piece)
+	}
+	return o
+}
+
 // tally gathers what the seeds came to.
 type tally struct {
 	mu           sync.Mutex
@@ -63,6 +82,7 @@ func TestSeedsHoldTheInvariants(t *testing.T) {
 		all = ciSeeds / 10
 	}
 	n, from := setting(t, "MILLRACE_SIM_SEEDS", all), setting(t, "MILLRACE_SIM_FROM", 0)
+	chosen := options(t)
 	sum := &tally{marks: map[string]int{}}
 	t.Run("seeds", func(t *testing.T) {
 		const shards = 20
@@ -70,10 +90,12 @@ func TestSeedsHoldTheInvariants(t *testing.T) {
 			t.Run(strconv.Itoa(shard), func(t *testing.T) {
 				t.Parallel()
 				for seed := from + shard; seed < from+n; seed += shards {
-					r := sim.Run(t.Context(), uint64(seed), sim.Options{})
+					r := sim.Run(t.Context(), uint64(seed), chosen)
 					sum.add(r)
 					if len(r.Faults) > 0 {
-						t.Errorf("seed %d: go test ./internal/sim -run Seeds, with MILLRACE_SIM_FROM=%d MILLRACE_SIM_SEEDS=1\n%s", seed, seed, r)
+						o, small := sim.Shrink(t.Context(), uint64(seed), chosen)
+						t.Errorf("seed %d: go test ./internal/sim -run Seeds, with MILLRACE_SIM_FROM=%d MILLRACE_SIM_SEEDS=1\n%s\n"+
+							"smaller with %s\n%s", seed, seed, strings.Join(r.Faults, "\n"), o, small)
 						return
 					}
 				}
@@ -137,6 +159,27 @@ func TestEqualSeedsGiveEqualTraces(t *testing.T) {
 		}
 		hashes[a.Hash] = seed
 	}
+}
+
+func TestAFailureShrinks(t *testing.T) {
+	t.Parallel()
+	o := sim.Options{Mutant: "timer early"}
+	for seed := range uint64(50) {
+		whole := sim.Run(t.Context(), seed, o)
+		if len(whole.Faults) == 0 {
+			continue
+		}
+		less, small := sim.Shrink(t.Context(), seed, o)
+		again := sim.Run(t.Context(), seed, less)
+		switch {
+		case len(small.Faults) == 0, again.Hash != small.Hash:
+			t.Errorf("seed %d: %v does not repeat the failure", seed, less)
+		case len(small.Story) >= len(whole.Story) || small.Steps > whole.Steps:
+			t.Errorf("seed %d: %v is no smaller", seed, less)
+		}
+		return
+	}
+	t.Error("no seed fails")
 }
 
 func TestEveryPlantedFaultOfTheStoreIsFound(t *testing.T) {

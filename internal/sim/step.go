@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/millrace-go/millrace/machine"
@@ -28,9 +29,16 @@ func (w *world) act() {
 	case n < 90:
 		w.ask()
 	case n < 94:
-		w.people()
+		w.unless("orders", w.people)
 	default:
-		w.mischief()
+		w.unless("mischief", w.mischief)
+	}
+}
+
+// unless does something unless disturbances of its kind are left out.
+func (w *world) unless(kind string, f func()) {
+	if !slices.Contains(w.option.Without, kind) {
+		f()
 	}
 }
 
@@ -204,7 +212,7 @@ func (w *world) ask() {
 		return
 	}
 	if len(w.order) > 0 {
-		w.tellEvent(w.order[w.random.IntN(len(w.order))])
+		w.unless("events", func() { w.tellEvent(w.order[w.random.IntN(len(w.order))]) })
 	}
 }
 

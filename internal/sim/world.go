@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/millrace-go/millrace/internal/clock"
@@ -47,6 +48,7 @@ type world struct {
 	keys      map[string]string // the task of each idempotency key
 
 	steps      int
+	pieces     int  // of the plans, that can be cut
 	depth      int  // of steps within calls
 	calm       bool // faults have ceased
 	marks      map[string]int
@@ -149,9 +151,10 @@ func (w *world) now() machine.Time { return machine.TimeOf(w.clock.Now()) }
 func (w *world) prepare() {
 	for i := range 1 + w.random.IntN(2) {
 		p := plan.Draw(w.random, fmt.Sprintf("w%d", i+1))
+		w.pieces = p.Cut(w.pieces, func(piece int) bool { return slices.Contains(w.option.Cut, piece) })
 		def, err := workflow.Read(p.Name, []byte(p.Text()))
 		if err != nil {
-			w.fault("a plan is no workflow: %v\n%s", err, p.Text())
+			w.fault(notAWorkflow+": %v\n%s", err, p.Text())
 			return
 		}
 		w.plans, w.defs[p.Name] = append(w.plans, p), def
