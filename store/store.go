@@ -89,6 +89,10 @@ type Worker interface {
 	// Lanes lists the lanes that may hold ready tasks or held a task once, of all tenants, by id, at most limit, after the
 	// lane id after. A lane is made by the first task that is started in it, and stays.
 	Lanes(ctx context.Context, after int64, limit int) ([]Lane, error)
+	// Stocked lists the lanes in which a claim would find a task now, paused or not, of all tenants, by id, at most limit, after
+	// the lane id after. It may list others; it leaves none out. What it costs grows with the lanes that it lists, not with
+	// what lies in them, nor with those that are empty.
+	Stocked(ctx context.Context, after int64, limit int) ([]Lane, error)
 	// Claim takes ready tasks, skipping what others hold, and moves due delayed tasks into the ready set before. Lanes are
 	// served in the order given, each by rank: the time when the task became ready less 2 s for each point of priority,
 	// smallest first (equal ranks: in no promised order). A paused lane gives nothing. Each task gets its next attempt

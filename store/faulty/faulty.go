@@ -139,6 +139,11 @@ func (s *Store) Lanes(ctx context.Context, after int64, limit int) ([]store.Lane
 	return answer(ctx, s, "Lanes", func() ([]store.Lane, error) { return s.inner.Lanes(ctx, after, limit) })
 }
 
+// Stocked is that of the store underneath, under the plan.
+func (s *Store) Stocked(ctx context.Context, after int64, limit int) ([]store.Lane, error) {
+	return answer(ctx, s, "Stocked", func() ([]store.Lane, error) { return s.inner.Stocked(ctx, after, limit) })
+}
+
 // Claim is that of the store underneath, under the plan.
 func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Claimed, error) {
 	return answer(ctx, s, "Claim", func() ([]store.Claimed, error) { return s.inner.Claim(ctx, c) })

@@ -31,6 +31,31 @@ func (s *Store) Lanes(ctx context.Context, after int64, limit int) ([]store.Lane
 	return out, nil
 }
 
+// Stocked is [store.Worker.Stocked].
+func (s *Store) Stocked(ctx context.Context, after int64, limit int) ([]store.Lane, error) {
+	if err := s.enter(ctx, "stocked lanes"); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	now := s.clock()
+	var out []store.Lane
+	for _, l := range s.lanes {
+		if l.ID > after && len(out) < limit && l.stocked(now) {
+			out = append(out, l.Lane)
+		}
+	}
+	return out, nil
+}
+
+func (l *lane) stocked(now machine.Time) bool {
+	for t := range l.tasks {
+		if t.ready(now) {
+			return true
+		}
+	}
+	return false
+}
+
 // Claim is [store.Worker.Claim].
 func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Claimed, error) {
 	if err := s.enter(ctx, "claim"); err != nil {

@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/millrace-go/millrace/store"
 )
@@ -113,6 +115,62 @@ func (s *Store) Lanes(ctx context.Context, after int64, limit int) ([]store.Lane
 			out = append(out, laneAt(r, 0))
 			return nil
 		}, after, max(limit, 0))
+	})
+	return out, err
+}
+
+const (
+	// One probe of the ready index for each lane that holds a task, and one for the end: from the first task of a lane to the
+	// first of the next.
+	stockedSQL = `with recursive stock (lane) as (
+		select min(lane) from tasks indexed by tasks_ready where state = 0 and lane > ?1
+		union all
+		select (select min(lane) from tasks indexed by tasks_ready where state = 0 and lane > stock.lane)
+			from stock where stock.lane is not null limit 0 + ?2)
+		select ` + laneColumns + ` from stock cross join lanes on id = lane`
+	// The first of the due index: as many rows as the next claim moves into the ready set.
+	ripeSQL = "select lane from tasks indexed by tasks_due where state = 1 and due <= ? order by due limit 0 + ?"
+	laneSQL = "select " + laneColumns + " from lanes where id = ?"
+)
+
+// Stocked is [store.Worker.Stocked].
+func (s *Store) Stocked(ctx context.Context, after int64, limit int) (out []store.Lane, err error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	err = s.read(ctx, "stocked lanes", func(c *conn) error {
+		seen := map[int64]bool{}
+		err := c.Each(stockedSQL, func(r *row) error {
+			out = append(out, laneAt(r, 0))
+			seen[r.ColumnInt64(0)] = true
+			return nil
+		}, after, limit)
+		if err != nil {
+			return err
+		}
+		var more []int64
+		err = c.Each(ripeSQL, func(r *row) error {
+			if id := r.ColumnInt64(0); id > after && !seen[id] {
+				seen[id] = true
+				more = append(more, id)
+			}
+			return nil
+		}, s.o.Clock(), ripenAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, id := range more {
+			_, err := c.One(laneSQL, func(r *row) error {
+				out = append(out, laneAt(r, 0))
+				return nil
+			}, id)
+			if err != nil {
+				return err
+			}
+		}
+		slices.SortFunc(out, func(a, b store.Lane) int { return cmp.Compare(a.ID, b.ID) })
+		out = out[:min(limit, len(out))]
+		return nil
 	})
 	return out, err
 }

@@ -29,6 +29,7 @@ var claimTrials = []trial{
 	{name: "an unknown lane gives nothing", hold: claimNowhere},
 	{name: "what is held under a token can be asked for, as its claim gave it", hold: claimHeldBy},
 	{name: "lanes are listed by id, in pages", hold: lanesPaged},
+	{name: "no lane in which a claim would find a task is left out", hold: lanesStocked, need: movesClock},
 	{name: "claimers at once never share an attempt", hold: claimRace},
 }
 
@@ -263,6 +264,54 @@ func claimPaused(f *fixture) {
 	f.equal("paused, by run", len(f.claim(byRun)), 0)
 	f.unpause(store.PauseWorkflow, workflow)
 	f.equal("resumed", paths(f.take()), []string{"a"})
+}
+
+// Q2: who serves lanes by turns must know all that wait.
+func lanesStocked(f *fixture) {
+	stocked := func() (names []string) {
+		for after := int64(0); ; {
+			page, err := f.s.Stocked(f.ctx, after, 2)
+			f.must(err)
+			for _, l := range page {
+				if l.ID <= after {
+					f.Fatalf("lane %d comes after lane %d", l.ID, after)
+				}
+				after = l.ID
+				names = append(names, l.Handler)
+			}
+			if len(page) < 2 {
+				return names
+			}
+		}
+	}
+	holds := func(when string, want ...string) {
+		f.Helper()
+		got := stocked()
+		for _, name := range want {
+			if !slices.Contains(got, name) {
+				f.Fatalf("%s: %s is missing in %v", when, name, got)
+			}
+		}
+	}
+	holds("at first")
+	soon := f.now().Add(time.Minute)
+	r := f.begin(task("1", in("h1")), task("2", in("h2")), task("3", in("h3"), due(soon)), task("4", in("h4")), task("5", in("h5"), onHold))
+	holds("some are ready", "h1", "h2", "h4")
+	f.equal("lanes", f.lane(tenant, "h4"), func() store.Lane {
+		page, err := f.s.Stocked(f.ctx, f.lane(tenant, "h4").ID-1, 1)
+		f.must(err)
+		return page[0]
+	}())
+	f.equal("claimed", len(f.claim(f.ask(9, "h1", "h2", "h4"))), 3)
+	f.beginAs(stranger, "", task("1", in("h1")), task("6", in("h6")))
+	holds("another tenant's", "h1", "h6")
+	f.Advance(2 * time.Minute)
+	holds("one is due", "h1", "h6", "h3")
+	f.advance(r, machine.FreeTasks{})
+	holds("one was on hold", "h1", "h6", "h3", "h5")
+	none, err := f.s.Stocked(f.ctx, 0, 0)
+	f.must(err)
+	f.equal("with a limit of none", len(none), 0)
 }
 
 func claimNowhere(f *fixture) {
