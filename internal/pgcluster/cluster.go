@@ -92,7 +92,7 @@ func Start(tb testing.TB, o Options) *Cluster {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := errors.Join(c.Stop(Immediate), c.guard.Close()); err != nil {
+		if err := c.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
