@@ -189,21 +189,43 @@ func TestCorpusIsAddedTo(t *testing.T) {
 // walks tells a workflow with something of everything whatever random bytes say.
 func walks(t *testing.T) (all []frozen) {
 	t.Helper()
-	def, err := workflow.Read("zoo.yaml", []byte(zoo))
+	for seed := range uint64(60) {
+		all = append(all, walk(t, seed).frozen(fmt.Sprintf("walk %d", seed)))
+	}
+	return all
+}
+
+func walk(t *testing.T, seed uint64) *world {
+	t.Helper()
+	def, err := workflow.Read("zoo.yaml", []byte(zoos[seed%uint64(len(zoos))]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range uint64(60) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		w := newWorld(def)
-		w.tell(Event{Kind: RunStarted, Payload: json.RawMessage(`{"i": 1}`)})
-		for range 20 + 2*seed {
-			w.fuzz(byte(random.Uint32()), byte(random.Uint32()), byte(random.Uint32()))
-		}
-		if seed%3 > 0 {
-			w.finish()
-		}
-		all = append(all, w.frozen(fmt.Sprintf("walk %d", seed)))
+	random := rand.New(rand.NewPCG(seed, 1))
+	w := newWorld(def)
+	w.tell(Event{Kind: RunStarted, Payload: json.RawMessage(`{"i": 1}`)})
+	for range 20 + 2*seed {
+		w.fuzz(byte(random.Uint32()), byte(random.Uint32()), byte(random.Uint32()))
 	}
-	return all
+	w.replayed()
+	if seed%3 > 0 {
+		w.finish()
+		w.replayed()
+	}
+	return w
+}
+
+// Walks through a workflow with something of everything, with orders, answers and retries at any moment, keep the invariants, end
+// within a bound, and replay.
+func TestWalksKeepTheInvariants(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(60) {
+		w := walk(t, seed)
+		for _, bad := range w.faults {
+			t.Errorf("walk %d: %s", seed, bad)
+		}
+		if seed%3 > 0 && !w.status.Ended() {
+			t.Errorf("walk %d: the run is %s", seed, w.status)
+		}
+	}
 }

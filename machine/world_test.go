@@ -135,8 +135,14 @@ func (w *world) tell(ev Event) []Effect {
 	}
 	w.store(after, ev)
 	all := append([]Effect{}, effects...)
+	var stops []string
 	for _, e := range effects {
-		all = append(all, w.carryOut(e)...)
+		if stop, ok := w.carryOut(e); ok {
+			stops = append(stops, stop)
+		}
+	}
+	for _, path := range stops {
+		all = append(all, w.tell(Event{Kind: TaskStopped, Path: path})...)
 	}
 	if !w.quick {
 		w.check(ev)
@@ -212,7 +218,8 @@ func (w *world) store(r *Run, ev Event) {
 	}
 }
 
-func (w *world) carryOut(e Effect) []Effect {
+// carryOut does what an effect says. It gives the task that it stopped, when nobody held that.
+func (w *world) carryOut(e Effect) (stopped string, ok bool) {
 	w.rows++
 	switch e := e.(type) {
 	case StartTask:
@@ -227,7 +234,7 @@ func (w *world) carryOut(e Effect) []Effect {
 		} else if task.held {
 			task.stop = true
 		} else {
-			return w.tell(Event{Kind: TaskStopped, Path: e.Path})
+			return e.Path, true
 		}
 	case SetTimer:
 		w.timers[e.Key] = e.Due
@@ -260,7 +267,7 @@ func (w *world) carryOut(e Effect) []Effect {
 	case EndRun:
 		w.end(e)
 	}
-	return nil
+	return "", false
 }
 
 func letterID(kind LetterKind, path string) string { return string(kind) + " " + path }

@@ -1,0 +1,451 @@
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/millrace-go/millrace/workflow"
+)
+
+// thicket draws a workflow of anything: graphs and sequences in each other, with whatever may stand on a step.
+type thicket struct {
+	t    *rapid.T
+	keys int
+}
+
+type object = map[string]any
+
+func (k *thicket) chance(n int) bool { return rapid.IntRange(1, n).Draw(k.t, "chance") == n }
+
+func (k *thicket) source() []byte {
+	def := k.body(0)
+	def["workflow"] = "t"
+	def["compensations"] = object{"shared": object{"task": "u"}}
+	if k.chance(3) {
+		def["on_failure"] = "park"
+	}
+	if k.chance(2) {
+		def["on_compensation_failure"] = "continue"
+	}
+	if k.chance(4) {
+		def["finally"] = object{"steps": []any{object{"id": "f", "task": "h"}}}
+	}
+	if k.chance(4) {
+		def["deadline"] = "1h"
+	}
+	return encode(def)
+}
+
+// body is a list or a graph of steps.
+func (k *thicket) body(depth int) object {
+	n := rapid.IntRange(1, 4).Draw(k.t, "n")
+	if k.chance(2) {
+		var list []any
+		for i := range n {
+			key, step := k.step(depth)
+			if step["end"] != nil && i < n-1 { // nothing could come after it
+				step = object{"wait": "1s"}
+			}
+			step["id"] = key
+			list = append(list, step)
+		}
+		return object{"steps": list}
+	}
+	graph, keys := object{}, []string{}
+	for range n {
+		key, step := k.step(depth)
+		var after []string
+		for _, before := range keys {
+			if k.chance(3) {
+				after = append(after, before)
+			}
+		}
+		if len(after) > 0 {
+			step["after"] = after
+			if step["need"] == nil && k.chance(3) {
+				step["join"] = "any"
+				if k.chance(2) {
+					step["cancel_rest"] = true
+				}
+			}
+		}
+		graph[key] = step
+		if step["end"] == nil {
+			keys = append(keys, key)
+		}
+	}
+	return object{"steps": graph}
+}
+
+func (k *thicket) step(depth int) (string, object) {
+	key := fmt.Sprintf("s%d", k.keys)
+	k.keys++
+	s := object{}
+	kind := "task"
+	if depth < 3 {
+		kind = rapid.SampledFrom([]string{"task", "task", "task", "wait", "steps", "parallel", "map", "loop", "switch", "end"}).Draw(k.t, "kind")
+	}
+	switch kind {
+	case "task":
+		s["task"] = "h"
+		if k.chance(3) {
+			s["retry"] = object{"attempts": 2, "delay": "1s", "jitter": 0}
+		}
+	case "wait":
+		s["wait"] = "5s"
+		return key, s
+	case "end":
+		if depth == 0 || !k.chance(3) {
+			s["set"] = object{"n": 1}
+			return key, s
+		}
+		s["end"] = true
+		return key, s
+	case "steps":
+		s = k.body(depth + 1)
+	case "switch":
+		s["switch"] = []any{k.body(depth + 1)}
+	case "parallel":
+		s["parallel"] = object{"x": k.body(depth + 1), "y": k.body(depth + 1)}
+		k.need(s)
+	case "map":
+		m := k.body(depth + 1)
+		if k.chance(3) {
+			m = object{"do": object{"task": "h"}}
+		}
+		m["over"], m["parallel"] = "[1, 2, 3]", rapid.IntRange(1, 3).Draw(k.t, "parallel")
+		if k.chance(2) {
+			m["tolerate"] = 1
+		} else {
+			k.need(m)
+		}
+		s["map"] = m
+	case "loop":
+		m := k.body(depth + 1)
+		m["over"] = "[1, 2]"
+		s["loop"] = m
+	}
+	k.handling(s, kind, depth)
+	return key, s
+}
+
+func (k *thicket) need(s object) {
+	if k.chance(2) {
+		s["need"] = 1
+		if k.chance(2) {
+			s["cancel_rest"] = true
+		}
+	}
+}
+
+// handling draws what a step says of its failure.
+func (k *thicket) handling(s object, kind string, depth int) {
+	if k.chance(2) || kind == "task" {
+		if s["compensate"] = any(object{"task": "u"}); k.chance(4) {
+			s["compensate"] = "shared"
+		}
+		if kind != "task" && !k.chance(3) {
+			delete(s, "compensate")
+		}
+	}
+	if k.chance(5) {
+		s["on_error"] = "continue"
+	}
+	if k.chance(5) && depth < 3 {
+		s["catch"] = k.body(depth + 2)
+	}
+	if kind != "task" {
+		if k.chance(3) {
+			s["retry"] = object{"attempts": 2, "delay": "1s", "jitter": 0}
+		}
+		if k.chance(4) {
+			s["timeout"] = "20s"
+		}
+	}
+}
+
+// ledger is what a plain bookkeeper notes of a run from outside: what was told and what was started.
+type ledger struct {
+	w      *world
+	ended  map[string]int  // when the last thing happened that ended an activation, by path
+	began  map[string]bool // an attempt was answered, or somebody held it when it was stopped
+	failed map[string]bool // it ended with a failure
+	undone map[string]bool // its compensation succeeded
+	last   map[string]int  // by unit: when what was undone last in it had ended
+	lines  []string
+}
+
+// tell tells the world an event and notes what came of it.
+func (l *ledger) tell(ev Event) {
+	held := map[string]bool{}
+	for path, task := range l.w.tasks {
+		held[path] = task.held
+	}
+	seq := l.w.seq
+	effects := l.w.tell(ev)
+	if l.w.seq == seq {
+		return
+	}
+	l.lines = append(l.lines, fmt.Sprintf("%s %s %s", ev.Kind, ev.Name, ev.Path))
+	for n := seq; n < l.w.seq; n++ { // with what the stops led to
+		e := l.w.journal[n]
+		switch e.Kind {
+		case TaskSucceeded, TaskFailed, TaskLost, TaskReleased, TaskStopped:
+			l.ended[e.Path] = int(n)
+			l.began[e.Path] = l.began[e.Path] || e.Kind != TaskStopped || held[e.Path]
+			l.failed[e.Path] = e.Kind != TaskSucceeded
+			if undone, ok := strings.CutSuffix(e.Path, undoSuffix); ok && e.Kind == TaskSucceeded {
+				if l.undone[undone] {
+					l.w.fault("%s was undone twice", undone)
+				}
+				l.undone[undone] = true
+			}
+		default:
+		}
+	}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case CloseLetter:
+			if e.Kind == LetterParked && e.How != LetterRedriven {
+				l.ended[e.Path] = int(seq)
+			}
+		case StartTask:
+			l.started(e)
+		}
+	}
+}
+
+// started looks at the start of a compensation: it undoes what began and is not undone, after what ended later.
+func (l *ledger) started(e StartTask) {
+	path, ok := strings.CutSuffix(e.Path, undoSuffix)
+	if !ok || e.Attempt > 0 {
+		return
+	}
+	step, err := Locate(l.w.def, path)
+	if err != nil || !step.IsTask {
+		return
+	}
+	switch {
+	case l.undone[path]:
+		l.w.fault("%s is undone again", path)
+	case !l.began[path]:
+		l.w.fault("%s is undone, and no attempt of it began", path)
+	}
+	unit := l.unit(path)
+	if before, ok := l.last[unit]; ok && before < l.ended[path] {
+		l.w.fault("%s is undone in the unit %q after what ended before it", path, unit)
+	}
+	if _, ok := l.last[unit]; !ok && l.failed[path] { // perhaps what began the failure, which comes first
+		l.last[unit] = int(l.w.seq)
+		return
+	}
+	l.last[unit] = l.ended[path]
+}
+
+// unit names the plan that has the compensation of a path in hand.
+func (l *ledger) unit(path string) string {
+	run := l.w.load("", true)
+	has := func(d *Undoing) bool {
+		return d != nil && d.Task != nil && run.recordPath(d.Task.Record) == path
+	}
+	scopes := map[string]*Scope{"": run.Root}
+	maps.Copy(scopes, run.Scopes)
+	for at, sc := range scopes {
+		if sc == nil {
+			continue
+		}
+		if has(sc.Undo) {
+			return at
+		}
+		for i, live := range sc.Live {
+			if live.Box != nil && has(live.Box.Undo) {
+				return fmt.Sprintf("%s %d visit %d try %d catch %d", at, i, sc.Visits[i], live.Try, live.Box.Catch)
+			}
+		}
+	}
+	l.w.fault("nobody undoes %s", path)
+	return "?"
+}
+
+// random tells the run something, sensible or not.
+func (l *ledger) random(t *rapid.T) {
+	w := l.w
+	path := "s0"
+	if paths := sortedTasks(w); len(paths) > 0 {
+		path = rapid.SampledFrom(paths).Draw(t, "path")
+	}
+	ev := Event{Path: path, Attempt: 1}
+	if task := w.tasks[path]; task != nil {
+		ev.Attempt = task.Attempt + 1
+	}
+	order := func(kind EventKind) {
+		ev = Event{Kind: kind, Payload: encode(Order{By: "ann"})}
+	}
+	switch rapid.IntRange(0, 31).Draw(t, "what") {
+	default:
+		ev.Kind, ev.Payload = TaskSucceeded, json.RawMessage("1")
+	case 1, 2, 3, 16:
+		ev.Kind, ev.Payload = TaskFailed, encode(&Error{Code: "x", Permanent: rapid.Bool().Draw(t, "permanent")})
+	case 4:
+		ev.Kind = TaskLost
+	case 5, 6, 17, 18:
+		if task := w.tasks[path]; task != nil && !task.Held {
+			task.held = true
+		}
+		return
+	case 7, 19, 20:
+		l.pass()
+		return
+	case 8:
+		if rapid.IntRange(0, 3).Draw(t, "really") > 0 {
+			return
+		}
+		order(rapid.SampledFrom([]EventKind{CancelRequested, CancelRequested, CancelRequested, AbortRequested}).Draw(t, "order"))
+	case 9:
+		order(rapid.SampledFrom([]EventKind{PauseRequested, ResumeRequested}).Draw(t, "order"))
+	case 10, 11:
+		l.answer(rapid.SampledFrom([]EventKind{RedriveRequested, DropRequested}).Draw(t, "answer"))
+		return
+	case 12:
+		ev.Kind, ev.Name, ev.Payload = TaskLate, rapid.SampledFrom([]string{LateSuccess, LateFailure}).Draw(t, "late"), json.RawMessage("7")
+		if ev.Attempt--; ev.Attempt == 0 {
+			return
+		}
+	case 13:
+		ev.Kind = TaskReleased
+	case 14:
+		ev.Kind, ev.Payload = TaskFailed, encode(&Error{Code: CodeTimeout, Final: rapid.IntRange(0, 5).Draw(t, "final") == 0})
+	}
+	if task := w.tasks[path]; task != nil && (task.Held || task.Due > w.now) && ev.Kind != TaskStopped && ev.Path != "" && ev.Kind != TaskLate {
+		return // nobody can have taken it
+	}
+	l.tell(ev)
+}
+
+func (l *ledger) pass() {
+	name, due, task := l.w.next()
+	if name == "" {
+		return
+	}
+	l.w.now = max(l.w.now, due)
+	if !task {
+		l.tell(Event{Kind: TimerFired, Path: name})
+	}
+}
+
+// answer answers the first letter.
+func (l *ledger) answer(kind EventKind) bool {
+	for _, id := range slices.Sorted(maps.Keys(l.w.letters)) {
+		letter := l.w.letters[id]
+		if letter.Kind == LetterFailure || letter.Kind == LetterFinally {
+			continue
+		}
+		l.tell(Event{Kind: kind, Name: string(letter.Kind), Path: letter.Path, Payload: encode(Order{By: "ann"})})
+		return true
+	}
+	return false
+}
+
+// finish has workers succeed (or, when the run is doomed, those of compensations alone), time pass and people answer until the
+// run has ended for good, and gives in how many events.
+func (l *ledger) finish(doomed bool) (n int) {
+	w, answer := l.w, RedriveRequested
+	if doomed {
+		answer = DropRequested
+	}
+	for n = range 3000 {
+		switch paths := sortedTasks(w); {
+		case w.status == Paused:
+			l.tell(Event{Kind: ResumeRequested, Payload: encode(Order{})})
+		case len(paths) > 0 && w.tasks[paths[0]].Due <= w.now:
+			ev := Event{Kind: TaskSucceeded, Path: paths[0], Attempt: w.tasks[paths[0]].Attempt + 1, Payload: json.RawMessage("7")}
+			if doomed && !strings.HasSuffix(ev.Path, undoSuffix) {
+				ev.Kind, ev.Payload = TaskFailed, encode(&Error{Code: "y", Permanent: true})
+			}
+			l.tell(ev)
+		case !w.status.Ended() && len(w.tasks)+len(w.timers) > 0:
+			l.pass()
+		case !l.answer(answer):
+			return n
+		}
+		if len(w.faults) > 0 {
+			return n
+		}
+	}
+	return n
+}
+
+// balance says what was not undone that should have been, of a run that is undone.
+func (l *ledger) balance() {
+	for path, began := range l.began {
+		step, err := Locate(l.w.def, path)
+		if err != nil || !began || strings.HasSuffix(path, undoSuffix) || step.Compensate == nil || strings.HasPrefix(path, "finally") {
+			continue
+		}
+		handled := l.failed[path] && (len(step.Catch) > 0 || step.OnError != workflow.OnErrorFail)
+		if !handled && !l.undone[path] && !l.covered(path) {
+			l.w.fault("%s began, and was not undone", path)
+		}
+	}
+}
+
+// covered says whether something around a path has a compensation of its own.
+func (l *ledger) covered(path string) bool {
+	sp, err := locate(l.w.def, path)
+	if err != nil {
+		return false
+	}
+	for q := sp.at; q.up != nil; q = q.up {
+		if q.owner.Compensate != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// X1, X3, X4, X6, X8, X11, X14, C1, C2, C3, C4: whatever is told at whatever moment (outcomes, losses, orders, answers to
+// letters, time), the invariants hold after every event, nothing is undone twice, without need or in another order than that of
+// its unit's plan; when workers succeed, time passes and people answer, the run ends within a bound, with everything undone
+// that must be; and the journal replays to the stored state.
+func TestWhateverIsToldARunEndsDoneOrUndone(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		k := &thicket{t: t}
+		source := k.source()
+		def, err := workflow.Read("t.yaml", source)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, source)
+		}
+		w := newWorld(def)
+		l := &ledger{w: w, ended: map[string]int{}, began: map[string]bool{}, failed: map[string]bool{}, undone: map[string]bool{}, last: map[string]int{}}
+		l.tell(Event{Kind: RunStarted, Payload: json.RawMessage(`{"i": 1}`)})
+		for range rapid.IntRange(0, 60).Draw(t, "events") {
+			if l.random(t); len(w.faults) > 0 {
+				break
+			}
+		}
+		w.replayed()
+		if len(w.faults) == 0 {
+			n := l.finish(rapid.Bool().Draw(t, "doomed"))
+			w.replayed()
+			if !w.status.Ended() || n > 2000 {
+				w.fault("the run is %s after %d events", w.status, n)
+			}
+			if w.status == Failed || w.status == Cancelled {
+				l.balance()
+			}
+		}
+		for _, f := range w.faults {
+			t.Errorf("%s", f)
+		}
+		if len(w.faults) > 0 {
+			t.Fatalf("%s\n%s", source, strings.Join(l.lines, "\n"))
+		}
+	})
+}
