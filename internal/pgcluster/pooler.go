@@ -87,7 +87,7 @@ func (c *Cluster) pool(ctx context.Context) (*Pooler, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	go func() { _ = cmd.Wait() }() // the guard ends it; its log says why it ended before
+	go Reap(cmd, make(chan struct{})) // the guard ends it
 	return p, p.answers(ctx)
 }
 

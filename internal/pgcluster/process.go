@@ -101,13 +101,16 @@ func (c *Cluster) Resume(ctx context.Context) error {
 	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
 		return err
 	}
-	exited := make(chan struct{})
-	go func() {
-		defer close(exited)
-		_ = cmd.Wait() // how it ended is known to whoever ended it; else the log says why
-	}()
-	c.server, c.exited = cmd, exited
+	c.server, c.exited = cmd, make(chan struct{})
+	go Reap(cmd, c.exited)
 	return c.answers(ctx)
+}
+
+// Reap waits for a program to end, and then closes exited. It is exported for its name alone, by which a test that looks for
+// goroutines left behind leaves out those of the shared cluster.
+func Reap(cmd *exec.Cmd, exited chan<- struct{}) {
+	defer close(exited)
+	_ = cmd.Wait() // how it ended is known to whoever ended it; else its log says why
 }
 
 // answers waits until the server takes connections.

@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+// batch is what members change, as the statements of one pipeline take it: column by column. What its statements found is in
+// it afterwards.
+type batch struct {
+	members []*member
+	byRun   map[id]*member
+
+	now     machine.Time
+	won     []*member
+	started map[*start]placed // those that were handed over
+	read    map[paid]json.RawMessage
+}
+
+// placed is where a task was put that was handed over.
+type placed struct {
+	lane    int64
+	attempt int
+}
+
+type paid struct {
+	run id
+	ref machine.Ref
+}
+
+// newBatch takes members of different runs. They are locked in the order of their ids.
+func newBatch(members []*member) *batch {
+	b := &batch{members: members, byRun: make(map[id]*member, len(members))}
+	for _, m := range members {
+		b.byRun[m.id] = m
+	}
+	return b
+}
+
+// losers gives the members that did not win.
+func (b *batch) losers() []*member {
+	if len(b.won) == len(b.members) {
+		return nil
+	}
+	won := make(map[*member]bool, len(b.won))
+	for _, m := range b.won {
+		won[m] = true
+	}
+	return slices.DeleteFunc(slices.Clone(b.members), func(m *member) bool { return won[m] })
+}
+
+// wins joins the runs that this transaction has written, the winners, to rows i.
+const wins = " join millrace.runs as r on r.id = i.run and r.xmin = pg_current_xact_id_if_assigned()::xid "
+
+// advanceSQL moves the runs on whose version, journal and guards are as they should be, and whose time is right. It finds
+// rows in the primary keys of tasks and runs alone. A guard under a token needs no lock: only who holds the run's row can end
+// a token, and the version tells. One that says that nobody holds the task locks it, so that no claim comes between. Rows of
+// runs that others hold are passed over; a lock that was waited for is followed by a look at what the row has become.
+const advanceSQL = `with broken as materialized (
+		select g.n from unnest($1::int[], $2::uuid[], $3::text[], $4::bigint[]) as g(n, run, path, token)
+		where not exists (select from millrace.tasks as t where t.run = g.run and t.path = g.path and t.token = g.token)
+		union all
+		select g.n from unnest($5::int[], $6::uuid[], $7::text[]) as g(n, run, path)
+		left join lateral (select true as free from millrace.tasks where run = g.run and path = g.path and token = 0
+			for no key update) as t on true
+		where t.free is null),
+	locked as materialized (
+		select i.*, r.place
+		from unnest($8::int[], $9::uuid[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
+			$16::bigint[], $17::bigint[], $18::bool[], $19::bool[], $20::text[], $21::bytea[], $22::text[], $23::text[], $24::bytea[])
+			as i(n, run, tenant, version, before, seq, stamp, at, started_at, finished_at, rare, keeps, status, error, step, code, doc)
+		cross join lateral (select ctid as place from millrace.runs
+			where id = i.run and tenant = i.tenant and version = i.version and seq = i.before
+			for no key update skip locked) as r
+		where abs(i.stamp - millrace.clock()) <= 1000000
+			and i.n <> all (array(select n from broken))),
+	moved as (
+		update millrace.runs as r set version = i.version + 1, seq = i.seq, at = i.at, started_at = i.started_at,
+			finished_at = i.finished_at, rare = i.rare, status = i.status, doc = i.doc,
+			error = case when i.keeps then r.error else i.error end,
+			error_step = case when i.keeps then r.error_step else i.step end,
+			error_code = case when i.keeps then r.error_code else i.code end
+		from locked as i where r.ctid = i.place
+		returning i.n)
+	select array(select n from moved), millrace.clock()`
+
+// rareStatuses are those that the index runs_rare finds: looked for, and few.
+var rareStatuses = []machine.Status{
+	machine.Failed, machine.Dead, machine.Aborted, machine.Cancelled, machine.Parked, machine.Paused, machine.Stopping,
+	machine.Compensating,
+}
+
+func rare(s machine.Status) bool { return slices.Contains(rareStatuses, s) }
+
+// advance moves the runs of the members on, and says who has won.
+func (b *batch) advance(p *pipeline) {
+	var g, free guardColumns
+	var r runColumns
+	sorted := slices.SortedFunc(slices.Values(b.members), func(x, y *member) int { return bytes.Compare(x.id[:], y.id[:]) })
+	for i, m := range sorted {
+		n := int32(i) //nolint:gosec // few
+		for _, guard := range m.Guards {
+			if guard.Token == 0 {
+				free.add(n, m.id, guard)
+			} else {
+				g.add(n, m.id, guard)
+			}
+		}
+		r.add(n, m)
+	}
+	p.each(advanceSQL, func(rows pgx.Rows) error {
+		var won []int32
+		if err := rows.Scan(&won, (*int64)(&b.now)); err != nil {
+			return err
+		}
+		b.won = make([]*member, len(won))
+		for i, n := range won {
+			b.won[i] = sorted[n]
+		}
+		return nil
+	}, g.n, g.run, g.path, g.token, free.n, free.run, free.path, r.n, r.run, r.tenant, r.version, r.before, r.seq, r.stamp, r.at,
+		r.started, r.finished, r.rare, r.keeps, r.status, r.failure, r.step, r.code, r.doc)
+}
+
+type guardColumns struct {
+	n     []int32
+	run   [][16]byte
+	path  []string
+	token []int64
+}
+
+func (c *guardColumns) add(n int32, run id, g store.Guard) {
+	c.n, c.run, c.path, c.token = append(c.n, n), append(c.run, run), append(c.path, g.Path), append(c.token, g.Token)
+}
+
+type runColumns struct {
+	n                                                  []int32
+	run                                                [][16]byte
+	version, before, seq, stamp, at, started, finished []int64
+	rare, keeps                                        []bool
+	tenant, status                                     []string
+	step, code                                         []*string
+	failure, doc                                       [][]byte
+}
+
+func (c *runColumns) add(n int32, m *member) {
+	r := m.Run
+	step, code := stepOf(m.failure)
+	c.n, c.run, c.tenant = append(c.n, n), append(c.run, m.id), append(c.tenant, r.Tenant)
+	c.version, c.before, c.seq = append(c.version, m.From), append(c.before, m.before()), append(c.seq, r.Seq)
+	c.stamp, c.at = append(c.stamp, int64(m.At)), append(c.at, int64(r.At))
+	c.started, c.finished = append(c.started, int64(r.StartedAt)), append(c.finished, int64(r.FinishedAt))
+	c.rare, c.keeps = append(c.rare, rare(r.Status)), append(c.keeps, !m.ends && r.Status.Ended())
+	c.status, c.failure = append(c.status, string(r.Status)), append(c.failure, encodeFailure(m.failure))
+	c.step, c.code, c.doc = append(c.step, step), append(c.code, code), append(c.doc, m.root)
+}

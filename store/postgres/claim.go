@@ -1,0 +1,263 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/millrace-go/millrace/store"
+)
+
+const (
+	defaultBytes = 16 << 20
+	setAside     = time.Minute
+)
+
+const (
+	// The first rows of the due index, those that nobody has locked.
+	ripenSQL = `update millrace.tasks as t set state = 0, due = 0 from (
+		select ctid as place from millrace.tasks where state = 1 and due <= millrace.clock() order by due limit 1000
+		for no key update skip locked) as d where t.ctid = d.place`
+	// The delayed tasks of one run, few in the primary key.
+	ripenRunSQL = `update millrace.tasks as t set state = 0, due = 0 from (
+		select ctid as place from millrace.tasks where run = $1 and state = 1 and due <= millrace.clock()
+		for no key update skip locked) as d where t.ctid = d.place`
+
+	// One range of the ready index for each lane, in its order: no sort; rows that others hold are skipped, and no more are
+	// locked than are asked for, because a lane is walked only when those before it did not give enough.
+	pickSQL = `with picked as materialized (
+		select w.ord, t.* from unnest($1::bigint[], $2::bigint[]) with ordinality as w(lane, n, ord)
+		join millrace.lanes as l on l.id = w.lane and not l.paused
+		cross join lateral (
+			select ctid as place, run, path, rank, entry, refs, documents from millrace.tasks
+			where lane = l.id and state = 0 order by rank limit w.n
+			for no key update skip locked) as t
+		limit $3)`
+	// The tasks of one run, in the primary key: few beside those of its lanes, so that they are sorted.
+	pickRunSQL = `with picked as materialized (
+		select 1 as ord, t.ctid as place, t.run, t.path, t.rank, t.entry, t.refs, t.documents
+		from millrace.tasks as t join millrace.lanes as l on l.id = t.lane
+		where t.run = $1 and t.state = 0 and not l.paused and l.handler = any ($2::text[])
+			and exists (select from millrace.runs where id = $1 and tenant = $8)
+		order by t.rank, t.path limit $3
+		for no key update of t skip locked)`
+	// What was picked is taken as long as its payloads are within bounds; the rest was only locked. The rows are found by their
+	// place, at which the lock keeps them.
+	takeSQL = `,
+	sized as materialized (
+		select p.*, ` + broughtColumns + `, sum(coalesce(octet_length(j.payload), 0) + coalesce(e.size, 0) + coalesce(v.size, 0))
+			over w as total, row_number() over w as nth
+		from picked as p` + bringing + `
+		window w as (order by p.ord, p.rank, p.run, p.path)),
+	taken as (
+		update millrace.tasks as p set state = 2, due = 0, attempt = p.attempt + 1, token = $4, owner = $5, stop = false,
+			claimed_at = millrace.clock(),
+			lease_until = millrace.clock() + case when p.lease_ms > 0 then p.lease_ms * 1000 else $6 end
+		from sized as z
+		where p.ctid = z.place and (z.total <= $7 or z.nth = 1)
+		returning ` + taskColumns + `, z.payload, z.seqs, z.payloads, z.value_refs, z.value_data, z.paths, z.docs, z.ord, z.rank)
+	select ` + takenColumns + ", " + stateColumns + ` from taken as p join millrace.runs as r on r.id = p.run
+	order by p.ord, p.rank, p.run, p.path`
+	takenColumns = taskColumns + ", p.payload, p.seqs, p.payloads, p.value_refs, p.value_data, p.paths, p.docs"
+)
+
+// Claim is [store.Worker.Claim].
+func (s *Store) Claim(ctx context.Context, ask store.Claim) ([]store.Claimed, error) {
+	if ask.Limit <= 0 {
+		return nil, nil
+	}
+	var g gather
+	var err error
+	if ask.Run != "" {
+		err = s.takeOfRun(ctx, &ask, &g)
+	} else {
+		err = s.takeOfLanes(ctx, &ask, &g)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.bring(ctx, &g, ask.Token)
+}
+
+func (s *Store) takeOfLanes(ctx context.Context, ask *store.Claim, g *gather) error {
+	lanes, limits := merged(ask.Lanes, ask.Limit)
+	if len(lanes) == 0 {
+		return s.fault(ctx, "claim", s.usable(ctx))
+	}
+	return s.run(ctx, "claim", func(p *pipeline) {
+		*g = gather{}
+		p.do(ripenSQL)
+		p.each(pickSQL+takeSQL, g.see, append([]any{lanes, limits, ask.Limit}, takeArgs(ask)...)...)
+	})
+}
+
+func (s *Store) takeOfRun(ctx context.Context, ask *store.Claim, g *gather) error {
+	run, ok := parseID(ask.Run)
+	if !ok {
+		return nil
+	}
+	return s.run(ctx, "claim", func(p *pipeline) {
+		*g = gather{}
+		p.do(ripenRunSQL, run)
+		p.each(pickRunSQL+takeSQL, g.see, append(append([]any{run, ask.Handlers, ask.Limit}, takeArgs(ask)...), ask.Tenant)...)
+	})
+}
+
+func takeArgs(ask *store.Claim) []any {
+	return []any{ask.Token, ask.Owner, ask.Lease.Microseconds(), cmp.Or(ask.Bytes, defaultBytes)}
+}
+
+// merged gives lanes and limits; one that is asked for twice is asked for once, for both limits: a claim does not skip what
+// it has locked itself.
+func merged(ask []store.LaneLimit, most int) (lanes, limits []int64) {
+	at := make(map[int64]int, len(ask))
+	for _, l := range ask {
+		if l.Limit <= 0 {
+			continue
+		}
+		i, known := at[l.Lane]
+		if !known {
+			i = len(lanes)
+			at[l.Lane] = i
+			lanes, limits = append(lanes, l.Lane), append(limits, 0)
+		}
+		limits[i] = min(limits[i]+int64(l.Limit), int64(most))
+	}
+	return lanes, limits
+}
+
+// bring gives what was taken. A task whose run is damaged is put aside for a while, so that it stops no other.
+func (s *Store) bring(ctx context.Context, g *gather, token int64) ([]store.Claimed, error) {
+	var out []store.Claimed
+	var damaged []*brought
+	for i := range g.rows {
+		b := &g.rows[i]
+		claimed, err := g.claimed(b)
+		if errors.Is(err, store.ErrDamaged) {
+			damaged = append(damaged, b)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if claimed.Lane, err = s.lane(ctx, b.lane); err != nil {
+			return nil, err
+		}
+		claimed.Token = token
+		out = append(out, claimed)
+	}
+	return out, s.postpone(ctx, damaged, token)
+}
+
+// postponeSQL undoes a claim, and delays what was claimed.
+const postponeSQL = `update millrace.tasks as t set state = 1, due = millrace.clock() + $4, attempt = t.attempt - 1, token = 0,
+	owner = '', lease_until = 0, claimed_at = 0
+	from unnest($1::uuid[], $2::text[]) as d(run, path) where t.run = d.run and t.path = d.path and t.token = $3`
+
+func (s *Store) postpone(ctx context.Context, damaged []*brought, token int64) error {
+	if len(damaged) == 0 {
+		return nil
+	}
+	var runs []id
+	var paths []string
+	for _, b := range damaged {
+		runs, paths = append(runs, b.run), append(paths, b.task.Path)
+	}
+	return s.run(ctx, "claim", func(p *pipeline) {
+		p.do(postponeSQL, ids(runs), paths, token, setAside.Microseconds())
+	})
+}
+
+// ids gives ids as an argument of type uuid[].
+func ids(list []id) [][16]byte {
+	out := make([][16]byte, len(list))
+	for i := range list {
+		out[i] = list[i]
+	}
+	return out
+}
+
+// All of the lease index: as many rows as there are held tasks. Asked only after an answer was lost.
+const heldUnderSQL = `with picked as materialized (
+		select * from millrace.tasks where state = 2 and owner = $1 and token = $2)
+	select ` + taskColumns + ", " + broughtColumns + ", " + stateColumns + ` from picked as p` + bringing + `
+	join millrace.runs as r on r.id = p.run order by p.run, p.path`
+
+// HeldBy is [store.Worker.HeldBy].
+func (s *Store) HeldBy(ctx context.Context, owner string, token int64) (out []store.Claimed, err error) {
+	var g gather
+	err = s.run(ctx, "held by", func(p *pipeline) {
+		g = gather{}
+		p.each(heldUnderSQL, g.see, owner, token)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range g.rows {
+		claimed, err := g.claimed(&g.rows[i])
+		if errors.Is(err, store.ErrDamaged) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if claimed.Lane, err = s.lane(ctx, g.rows[i].lane); err != nil {
+			return nil, err
+		}
+		claimed.Token = token
+		out = append(out, claimed)
+	}
+	return out, nil
+}
+
+const (
+	// Locks what is held under the tokens, but for what a settlement has in hand: nobody waits here.
+	renewSQL = `update millrace.tasks as t
+		set lease_until = millrace.clock() + case when t.lease_ms > 0 then t.lease_ms * 1000 else $4 end
+		from (select k.place from unnest($1::uuid[], $2::text[], $3::bigint[]) as h(run, path, token)
+			cross join lateral (select ctid as place from millrace.tasks
+				where run = h.run and path = h.path and token = h.token and state = 2
+				for no key update skip locked) as k) as k
+		where t.ctid = k.place`
+	standingSQL = `select h.ord, t.stop from unnest($1::uuid[], $2::text[], $3::bigint[]) with ordinality as h(run, path, token, ord)
+		join millrace.tasks as t on t.run = h.run and t.path = h.path and t.token = h.token and t.state = 2`
+)
+
+// Renew is [store.Worker.Renew].
+func (s *Store) Renew(ctx context.Context, held []store.Held, lease time.Duration) ([]store.Renewed, error) {
+	if len(held) == 0 {
+		return nil, nil
+	}
+	runs, paths, tokens := make([]id, len(held)), make([]string, len(held)), make([]int64, len(held))
+	for i, h := range held {
+		runs[i], _ = parseID(h.RunID) // an id that is none is that of no task
+		paths[i], tokens[i] = h.Path, h.Token
+	}
+	var out []store.Renewed
+	err := s.run(ctx, "renew", func(p *pipeline) {
+		out = make([]store.Renewed, len(held))
+		for i, h := range held {
+			out[i] = store.Renewed{Held: h, Lost: true}
+		}
+		if lease > 0 {
+			p.do(renewSQL, ids(runs), paths, tokens, lease.Microseconds())
+		}
+		p.each(standingSQL, func(rows pgx.Rows) error {
+			var n int
+			var stop bool
+			if err := rows.Scan(&n, &stop); err != nil {
+				return err
+			}
+			out[n-1].Lost, out[n-1].Stop = false, stop
+			return nil
+		}, ids(runs), paths, tokens)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clip(out), nil
+}

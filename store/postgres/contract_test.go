@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"github.com/millrace-go/millrace/internal/pgcluster"
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/memory"
+	"github.com/millrace-go/millrace/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/millrace-go/millrace/internal/pgcluster.Reap"))
+}
+
+// byHand gives a clock that tests move, instead of the database's.
+const byHand = `create table millrace.hand (now bigint not null);
+	insert into millrace.hand values (extract(epoch from timestamptz '2026-03-01 12:00:00Z') * 1000000);
+	create or replace function millrace.clock() returns bigint language sql stable return (select now from millrace.hand)`
+
+// migrated fills a database with the schema.
+func migrated(ctx context.Context, url string) error {
+	s, err := Open(ctx, url, Options{Migrate: true})
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+func handed(ctx context.Context, url string) error {
+	if err := migrated(ctx, url); err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	if _, err := conn.PgConn().Exec(ctx, byHand).ReadAll(); err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
+
+// open opens a database and closes it at the end of the test.
+func open(t testing.TB, url string, o Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// reach gives the URL by which a store reaches a database of the shared cluster.
+type reach func(t *testing.T, database string) string
+
+func directly(t *testing.T, database string) string {
+	t.Helper()
+	return pgcluster.Shared(t).URL(database)
+}
+
+func throughPooler(t *testing.T, database string) string {
+	t.Helper()
+	return pgcluster.SharedPooler(t).URL(database)
+}
+
+// harness gives an open store on a fresh database, with a clock that is moved by hand.
+func harness(how reach, o Options) func(t *testing.T) storetest.Harness {
+	return func(t *testing.T) storetest.Harness {
+		t.Helper()
+		o := o
+		o.MaxConns = 4
+		c := pgcluster.Shared(t)
+		database := c.Copy(t, "handed", handed)
+		another := func(t *testing.T) *Store { t.Helper(); return open(t, how(t, database), o) }
+		s := another(t)
+		exec := func(t *testing.T, query string, args ...any) {
+			t.Helper()
+			if err := c.Exec(t.Context(), database, fmt.Sprintf(query, args...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return storetest.Harness{
+			Store:   s,
+			Advance: func(d time.Duration) { exec(t, "update millrace.hand set now = now + %d", d.Microseconds()) },
+			Second:  func(t *testing.T) store.Store { t.Helper(); return another(t) },
+			Reopen: func(t *testing.T) store.Store {
+				t.Helper()
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = another(t)
+				return s
+			},
+			Damage: func(t *testing.T, runID, path string, doc []byte) {
+				t.Helper()
+				if path == "" {
+					exec(t, `update millrace.runs set doc = '\x%x' where id = '%s'`, doc, runID)
+				} else {
+					exec(t, `update millrace.scopes set doc = '\x%x' where run = '%s' and path = '%s'`, doc, runID, path)
+				}
+			},
+		}
+	}
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, harness(directly, Options{}))
+}
+
+func TestContractWithoutHints(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, harness(directly, Options{NoHints: true}))
+}
+
+// The pooler lends server connections for one transaction at a time, and hears nothing.
+func TestContractThroughAPooler(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, harness(throughPooler, Options{}))
+}
+
+func TestModel(t *testing.T) {
+	t.Parallel()
+	storetest.Model(t, harness(directly, Options{NoHints: true}), memory.New)
+}

@@ -1,0 +1,342 @@
+package postgres
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+// The statements of this file change what belongs to the winners, each for all of them: rows of primary keys that begin with
+// the run, and nothing of a run that this transaction has not written.
+const (
+	dropSQL = `delete from millrace.tasks as t using unnest($1::uuid[], $2::text[], $3::bigint[]) as i(run, path, token)` + wins + `
+		where t.run = i.run and t.path = i.path and t.token = i.token`
+	deliverSQL = `update millrace.inbox as t set delivered = true, payload = null, facts = null
+		from unnest($1::uuid[], $2::bigint[]) as i(run, seq)` + wins + "where t.run = i.run and t.seq = i.seq and not t.delivered"
+	unsaveSQL = `delete from millrace.scopes as t using unnest($1::uuid[], $2::text[]) as i(run, path)` + wins + `
+		where t.run = i.run and t.path = i.path`
+	saveSQL = `insert into millrace.scopes (run, path, doc)
+		select i.* from unnest($1::uuid[], $2::text[], $3::bytea[]) as i(run, path, doc)` + wins + `
+		on conflict (run, path) do update set doc = excluded.doc`
+	journalSQL = `insert into millrace.journal (run, seq, at, cause, attempt, kind, path, name, key, payload, facts)
+		select i.* from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::int[], $6::text[], $7::text[], $8::text[],
+			$9::text[], $10::bytea[], $11::bytea[]) as i(run, seq, at, cause, attempt, kind, path, name, key, payload, facts)` + wins
+	// What nobody holds goes, what is held is told. A claim that comes between is waited for, and leaves it held.
+	stopSQL = `delete from millrace.tasks as t using unnest($1::uuid[], $2::text[]) as i(run, path)` + wins + `
+		where t.run = i.run and t.path = i.path and t.token = 0`
+	tellStopSQL = `update millrace.tasks as t set stop = true from unnest($1::uuid[], $2::text[]) as i(run, path)` + wins + `
+		where t.run = i.run and t.path = i.path and t.state = 2 and not t.stop`
+	bearSQL = `insert into millrace.tasks (run, path, lane, rank, due, ready_at, cause, entry, lease_ms, priority, attempt, state, env)
+		select i.run, i.path, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '' from unnest($1::uuid[], $2::text[]) as i(run, path)` + wins
+	holdSQL = `update millrace.tasks as t set state = 3 from unnest($1::uuid[]) as i(run)` + wins + `
+		where t.run = i.run and t.state < 2`
+	freeSQL = `update millrace.tasks as t set state = case when t.due > millrace.clock() then 1 else 0 end,
+			due = case when t.due > millrace.clock() then t.due else 0 end
+		from unnest($1::uuid[]) as i(run)` + wins + "where t.run = i.run and t.state = 3"
+	cancelTimerSQL = `delete from millrace.timers as t using unnest($1::uuid[], $2::text[]) as i(run, key)` + wins + `
+		where t.run = i.run and t.key = i.key`
+	setTimerSQL = `insert into millrace.timers (run, key, tenant, due, cause)
+		select i.* from unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) as i(run, key, tenant, due, cause)` + wins + `
+		on conflict (run, key) do update set due = excluded.due, cause = excluded.cause`
+	putSQL = `insert into millrace.run_values (run, ref, data)
+		select i.* from unnest($1::uuid[], $2::text[], $3::bytea[]) as i(run, ref, data)` + wins
+)
+
+// endSQL deletes what is live of runs; those that keep their documents are told by $2.
+const endSQL = `with i as materialized (
+		select i.* from unnest($1::uuid[], $2::bool[]) as i(run, keep)` + wins + `),
+	tasks as (delete from millrace.tasks as t using i where t.run = i.run),
+	timers as (delete from millrace.timers as t using i where t.run = i.run),
+	inbox as (delete from millrace.inbox as t using i where t.run = i.run)
+	delete from millrace.scopes as t using i where t.run = i.run and not i.keep and right(t.path, 2) <> ':]'`
+
+// carryOut adds all that follows the runs' rows, in the order of store.Settlement.
+func (b *batch) carryOut(p *pipeline) {
+	b.started, b.read = nil, nil
+	b.removeGuarded(p)
+	b.deliver(p)
+	b.save(p)
+	b.record(p)
+	b.makeLanes(p)
+	b.rounds(p)
+	b.setTimers(p)
+	b.holdTasks(p)
+	b.put(p)
+	b.letters(p)
+	b.start(p)
+	b.pay(p)
+}
+
+func (b *batch) removeGuarded(p *pipeline) {
+	var c guardColumns
+	for _, m := range b.members {
+		for _, g := range m.Guards {
+			if g.Remove {
+				c.add(0, m.id, g)
+			}
+		}
+	}
+	if len(c.run) > 0 {
+		p.do(dropSQL, c.run, c.path, c.token)
+	}
+}
+
+func (b *batch) deliver(p *pipeline) {
+	var runs [][16]byte
+	var seqs []int64
+	for _, m := range b.members {
+		for _, seq := range m.Inbox {
+			runs, seqs = append(runs, m.id), append(seqs, seq)
+		}
+	}
+	if len(runs) > 0 {
+		p.do(deliverSQL, runs, seqs)
+	}
+}
+
+// named is a row that is found by run and name.
+type named struct {
+	run  [][16]byte
+	name []string
+}
+
+func (c *named) add(run id, name string) { c.run, c.name = append(c.run, run), append(c.name, name) }
+
+func (c *named) queue(p *pipeline, queries ...string) {
+	if len(c.run) == 0 {
+		return
+	}
+	for _, query := range queries {
+		p.do(query, c.run, c.name)
+	}
+}
+
+// contents are rows found by run and name that hold bytes.
+type contents struct {
+	named
+	data [][]byte
+}
+
+func (c *contents) add(run id, name string, data []byte) {
+	c.named.add(run, name)
+	c.data = append(c.data, data)
+}
+
+func (c *contents) queue(p *pipeline, query string) {
+	if len(c.run) > 0 {
+		p.do(query, c.run, c.name, c.data)
+	}
+}
+
+func (b *batch) save(p *pipeline) {
+	var gone named
+	var kept contents
+	for _, m := range b.members {
+		for _, change := range m.changes {
+			if change.Doc == nil {
+				gone.add(m.id, change.Path)
+			} else {
+				kept.add(m.id, change.Path, change.Doc)
+			}
+		}
+	}
+	gone.queue(p, unsaveSQL)
+	kept.queue(p, saveSQL)
+}
+
+type entryColumns struct {
+	run                   [][16]byte
+	seq, at, cause        []int64
+	attempt               []int32
+	kind, path, name, key []string
+	payload, facts        [][]byte
+}
+
+func (c *entryColumns) add(run id, e *store.Entry) {
+	c.run, c.seq, c.at = append(c.run, run), append(c.seq, e.Seq), append(c.at, int64(e.At))
+	c.cause, c.attempt = append(c.cause, e.Cause), append(c.attempt, int32(e.Attempt)) //nolint:gosec // bounded by the machine
+	c.kind, c.path, c.name, c.key = append(c.kind, string(e.Kind)), append(c.path, e.Path), append(c.name, e.Name), append(c.key, e.Key)
+	c.payload, c.facts = append(c.payload, e.Payload), append(c.facts, e.Facts)
+}
+
+func (b *batch) record(p *pipeline) {
+	var c entryColumns
+	for _, m := range b.members {
+		for i := range m.Entries {
+			c.add(m.id, &m.Entries[i])
+		}
+	}
+	if len(c.run) > 0 {
+		p.do(journalSQL, c.run, c.seq, c.at, c.cause, c.attempt, c.kind, c.path, c.name, c.key, c.payload, c.facts)
+	}
+}
+
+// rounds carries out what stops, is born to be taken back, and ends.
+func (b *batch) rounds(p *pipeline) {
+	for n := 0; ; n++ {
+		var stops, births named
+		var ending [][16]byte
+		var keeps []bool
+		more := false
+		for _, m := range b.members {
+			if n >= len(m.rounds) {
+				continue
+			}
+			more = true
+			r := &m.rounds[n]
+			for _, path := range r.stops {
+				stops.add(m.id, path)
+			}
+			for _, s := range r.births {
+				births.add(m.id, s.Path)
+			}
+			if r.ends {
+				ending, keeps = append(ending, m.id), append(keeps, m.keep)
+			}
+		}
+		if !more {
+			return
+		}
+		stops.queue(p, stopSQL, tellStopSQL)
+		births.queue(p, bearSQL)
+		if len(ending) > 0 {
+			p.do(endSQL, ending, keeps)
+		}
+	}
+}
+
+func (b *batch) setTimers(p *pipeline) {
+	var gone, set named
+	var tenants []string
+	var dues, causes []int64
+	for _, m := range b.members {
+		for _, key := range slices.Sorted(maps.Keys(m.timers)) {
+			op := m.timers[key]
+			if !op.set {
+				gone.add(m.id, key)
+				continue
+			}
+			set.add(m.id, key)
+			tenants, dues, causes = append(tenants, m.Run.Tenant), append(dues, op.due), append(causes, op.cause)
+		}
+	}
+	gone.queue(p, cancelTimerSQL)
+	if len(set.run) > 0 {
+		p.do(setTimerSQL, set.run, set.name, tenants, dues, causes)
+	}
+}
+
+func (b *batch) holdTasks(p *pipeline) {
+	for hold, query := range map[holding]string{heldInTheEnd: holdSQL, freedInTheEnd: freeSQL} {
+		var runs [][16]byte
+		for _, m := range b.members {
+			if m.hold == hold {
+				runs = append(runs, m.id)
+			}
+		}
+		if len(runs) > 0 {
+			p.do(query, runs)
+		}
+	}
+}
+
+func (b *batch) put(p *pipeline) {
+	var c contents
+	for _, m := range b.members {
+		for ref, data := range m.values {
+			c.add(m.id, ref.String(), data)
+		}
+	}
+	c.queue(p, putSQL)
+}
+
+const (
+	// What the tasks that are handed over read and their settlements do not carry: rows of primary keys.
+	payEntriesSQL = `select i.run, i.seq, j.payload from unnest($1::uuid[], $2::bigint[]) as i(run, seq)
+		join millrace.journal as j on j.run = i.run and j.seq = i.seq`
+	payValuesSQL = `select i.run, i.ref, v.data from unnest($1::uuid[], $2::text[]) as i(run, ref)
+		join millrace.run_values as v on v.run = i.run and v.ref = i.ref`
+)
+
+// pay reads what may be handed over with the tasks.
+func (b *batch) pay(p *pipeline) {
+	var entries struct {
+		run [][16]byte
+		seq []int64
+	}
+	var values named
+	for _, m := range b.members {
+		for _, s := range m.starts {
+			for _, ref := range s.Refs {
+				if _, brought := m.payload(ref); !s.hand || brought {
+					continue
+				}
+				if ref.Key == "" {
+					entries.run, entries.seq = append(entries.run, m.id), append(entries.seq, ref.Seq)
+				} else {
+					values.add(m.id, ref.String())
+				}
+			}
+		}
+	}
+	if len(entries.run) > 0 {
+		p.each(payEntriesSQL, func(rows pgx.Rows) error {
+			var run [16]byte
+			var seq int64
+			var payload []byte
+			err := rows.Scan(&run, &seq, &payload)
+			b.keep(run, strconv.FormatInt(seq, 10), payload)
+			return err
+		}, entries.run, entries.seq)
+	}
+	if len(values.run) > 0 {
+		p.each(payValuesSQL, func(rows pgx.Rows) error {
+			var run [16]byte
+			var ref string
+			var payload []byte
+			err := rows.Scan(&run, &ref, &payload)
+			b.keep(run, ref, payload)
+			return err
+		}, values.run, values.name)
+	}
+}
+
+func (b *batch) keep(run id, text string, payload []byte) {
+	ref, err := machine.ParseRef(text)
+	if err != nil {
+		return
+	}
+	if b.read == nil {
+		b.read = map[paid]json.RawMessage{}
+	}
+	b.read[paid{run, ref}] = payload
+}
+
+// literal writes texts as PostgreSQL writes an array, since an array of arrays of different lengths is none; nil for none.
+func literal(texts []string) *string {
+	if len(texts) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, text := range texts {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('"')
+		b.WriteString(quoting.Replace(text))
+		b.WriteByte('"')
+	}
+	b.WriteByte('}')
+	out := b.String()
+	return &out
+}
+
+var quoting = strings.NewReplacer(`\`, `\\`, `"`, `\"`)

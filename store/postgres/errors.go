@@ -1,0 +1,131 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/millrace-go/millrace/store"
+)
+
+var errClosed = errors.New("the store is closed")
+
+// SQLSTATEs that are answered in a way of their own.
+const (
+	codeStalePlan     = "0A000" // a prepared statement whose table was changed by a migration
+	codeReadOnly      = "25006"
+	codeNoAuth        = "28000"
+	codePassword      = "28P01"
+	codeNoDatabase    = "3D000"
+	codeNoSchema      = "3F000"
+	codeSerialization = "40001"
+	codeDeadlock      = "40P01"
+	codeNoRight       = "42501"
+	codeNoFunction    = "42883"
+	codeNoTable       = "42P01"
+	codeDiskFull      = "53100"
+	codeManyConns     = "53300"
+	codeCancelled     = "57014"
+)
+
+// refused says whether the database refuses the content of a statement and is otherwise well: a constraint, a value that no
+// column takes, a row or an index entry that is too large.
+func refused(err error) bool {
+	switch c := code(err); {
+	case strings.HasPrefix(c, "22"), strings.HasPrefix(c, "23"), strings.HasPrefix(c, "54"):
+		return true
+	default:
+		return false
+	}
+}
+
+// fault gives err its kind and a hint. What is one of the store's own kinds already passes.
+func (s *Store) fault(ctx context.Context, op string, err error) error {
+	var done *store.StoreError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &done), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict),
+		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrRefused), refused(err):
+		return err
+	case ctx.Err() != nil:
+		return &store.StoreError{Op: op, Kind: store.ErrUnavailable, Hint: "ask what became of it and call again", Err: ctx.Err()}
+	}
+	if hint, kind := s.diagnose(err); kind != nil {
+		return &store.StoreError{Op: op, Kind: kind, Hint: hint, Err: err}
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}
+
+// diagnose gives the kind of a fault and what to do about it; nil for one of the program itself.
+func (s *Store) diagnose(err error) (hint string, kind error) {
+	if errors.Is(err, errClosed) || err.Error() == "closed pool" {
+		return "open it again", store.ErrUnusable
+	}
+	if c := code(err); c != "" {
+		return s.diagnoseCode(c)
+	}
+	var parse *pgconn.ParseConfigError
+	var dns *net.DNSError
+	var connect *pgconn.ConnectError
+	switch {
+	case errors.As(err, &parse):
+		return "write it as postgres://USER:PASSWORD@HOST:PORT/DATABASE", store.ErrUnusable
+	case errors.As(err, &dns):
+		return fmt.Sprintf("the host %s is not known: look for a mistake in its name", dns.Name), store.ErrUnavailable
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, os.ErrNotExist):
+		return fmt.Sprintf("nothing listens at %s: start PostgreSQL there, or correct host and port", s.place), store.ErrUnavailable
+	case errors.As(err, &connect):
+		return fmt.Sprintf("no connection to %s: look whether the server runs and the network lets you through", s.place),
+			store.ErrUnavailable
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("the call took longer than %v: all %d connections are busy, or the server is overloaded or gone",
+			s.o.Timeout, s.conns()), store.ErrUnavailable
+	}
+	// What is left comes from the network: the server says what it means with a code.
+	return "the connection to " + s.place + " was lost: ask what became of it and call again", store.ErrUnavailable
+}
+
+func (s *Store) conns() int32 {
+	if s.pool == nil {
+		return 0
+	}
+	return s.pool.Config().MaxConns
+}
+
+// migrateHint says how a schema comes into being.
+const migrateHint = "run `millrace migrate` with this database once"
+
+func (s *Store) diagnoseCode(c string) (hint string, kind error) {
+	switch c {
+	case codeNoDatabase:
+		return "make it first (createdb), or correct its name", store.ErrUnusable
+	case codePassword, codeNoAuth:
+		return "correct user and password of the URL (or PGPASSWORD, ~/.pgpass), or ask for the right to log in", store.ErrUnusable
+	case codeNoRight:
+		return fmt.Sprintf("the role lacks a right to the schema %s: ask its owner to grant it, or have the owner run `millrace migrate`",
+			s.o.Schema), store.ErrUnusable
+	case codeReadOnly:
+		return "this server is read-only, as a replica is: name the primary (target_session_attrs=read-write finds it)", store.ErrUnusable
+	case codeNoTable, codeNoSchema, codeNoFunction:
+		return migrateHint, store.ErrUnusable
+	case codeDiskFull:
+		return "the disk of the server is full: make room there and try again", store.ErrUnavailable
+	case codeManyConns:
+		return "the server has no connection left: raise max_connections, lower MaxConns, or put a pooler before it", store.ErrUnavailable
+	case codeCancelled:
+		return "the statement was cancelled, by a person or a limit of the server: try again", store.ErrUnavailable
+	}
+	switch {
+	case strings.HasPrefix(c, "08"), strings.HasPrefix(c, "53"), strings.HasPrefix(c, "57"), strings.HasPrefix(c, "55"),
+		strings.HasPrefix(c, "40"), strings.HasPrefix(c, "58"):
+		return "the server at " + s.place + " cannot serve now: try again", store.ErrUnavailable
+	}
+	return "", nil
+}

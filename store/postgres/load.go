@@ -1,0 +1,235 @@
+package postgres
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+func damage(runID, what string, err error) error {
+	return &store.DamagedError{RunID: runID, What: what, Err: err}
+}
+
+func putDocument(to *machine.Run, path string, doc []byte) error {
+	if err := to.Put(path, doc); err != nil {
+		return damage(to.ID, "document "+path, err)
+	}
+	return nil
+}
+
+// stateColumns are those of runs as r that a stateRow reads.
+const stateColumns = `r.id, r.tenant, r.workflow, r.workflow_version, r.key, r.home, r.machine_version, r.created_at, r.status,
+	r.seq, r.at, r.started_at, r.finished_at, r.version, r.options, r.doc`
+
+// stateRow is a run's row, its document not read yet.
+type stateRow struct {
+	id      id
+	run     machine.Run
+	status  string
+	version int64
+	options string
+	doc     []byte
+}
+
+// targets gives where stateColumns are read to.
+func (s *stateRow) targets() []any {
+	m := &s.run
+	return []any{
+		(*[16]byte)(&s.id), &m.Tenant, &m.Workflow, &m.Header.Version, &m.Key, &m.Home, &m.MachineVersion, (*int64)(&m.CreatedAt),
+		&s.status, &m.Seq, (*int64)(&m.At), (*int64)(&m.StartedAt), (*int64)(&m.FinishedAt), &s.version, &s.options, &s.doc,
+	}
+}
+
+// header completes the run but for its documents.
+func (s *stateRow) header() {
+	s.run.ID = s.id.String()
+	s.run.Status = machine.Status(s.status)
+}
+
+// state reads the row's document.
+func (s *stateRow) state() (store.RunState, error) {
+	s.header()
+	st := store.RunState{Run: &s.run, Version: s.version}
+	if err := st.Run.SetRoot(s.doc); err != nil {
+		return store.RunState{}, damage(s.run.ID, "root document", err)
+	}
+	var err error
+	if st.Run.Options, err = machine.DecodeOptions(s.options); err != nil {
+		return store.RunState{}, damage(s.run.ID, "options", err)
+	}
+	return st, nil
+}
+
+// bringing joins to the tasks p what a claim brings: the payloads and documents that their rows name. It walks primary keys
+// of journal, run_values and scopes only, and what a task does not name is not asked for.
+const (
+	bringing = `
+	left join millrace.journal as j on j.run = p.run and j.seq = p.entry
+	left join lateral (
+		select array_agg(e.seq order by e.seq) as seqs, array_agg(e.payload order by e.seq) as payloads,
+			sum(octet_length(e.payload)) as size
+		from millrace.journal as e
+		where p.refs is not null and e.run = p.run
+			and e.seq = any (array(select x::bigint from unnest(p.refs) as x where position(':' in x) = 0))) as e on true
+	left join lateral (
+		select array_agg(v.ref order by v.ref) as refs, array_agg(v.data order by v.ref) as data, sum(octet_length(v.data)) as size
+		from millrace.run_values as v where p.refs is not null and v.run = p.run and v.ref = any (p.refs)) as v on true
+	left join lateral (
+		select array_agg(s.path order by s.path) as paths, array_agg(s.doc order by s.path) as docs
+		from millrace.scopes as s where p.documents is not null and s.run = p.run and s.path = any (p.documents)) as d on true`
+	broughtColumns = `j.payload as payload, e.seqs as seqs, e.payloads as payloads, v.refs as value_refs, v.data as value_data,
+		d.paths as paths, d.docs as docs`
+	taskColumns = "p.run, p.path, p.lane, p.priority, p.attempt, p.env, p.entry, p.refs, p.cause, p.lease_ms, p.ready_at"
+)
+
+// brought is a task's row with what was joined to it.
+type brought struct {
+	run   id
+	task  store.Task
+	lane  int64
+	env   []byte
+	entry int64
+	refs  []string
+
+	payload   []byte
+	seqs      []int64
+	payloads  [][]byte
+	valueRefs []string
+	valueData [][]byte
+	paths     []string
+	docs      [][]byte
+
+	row stateRow
+}
+
+func (b *brought) taskTargets() []any {
+	return []any{
+		(*[16]byte)(&b.run), &b.task.Path, &b.lane, &b.task.Priority, &b.task.Attempt, &b.env, &b.entry, &b.refs, &b.task.Cause,
+		&b.task.Lease, (*int64)(&b.task.ReadyAt),
+	}
+}
+
+// targets gives where taskColumns, broughtColumns and stateColumns are read to.
+func (b *brought) targets() []any {
+	out := append(b.taskTargets(), &b.payload, &b.seqs, &b.payloads, &b.valueRefs, &b.valueData, &b.paths, &b.docs)
+	return append(out, b.row.targets()...)
+}
+
+// gather reads rows into claimed tasks, in order. Runs are read once; their documents come with the tasks.
+type gather struct {
+	runs map[id]*store.RunState
+	rows []brought
+}
+
+func (g *gather) see(rows pgx.Rows) error {
+	g.rows = append(g.rows, brought{})
+	return rows.Scan(g.rows[len(g.rows)-1].targets()...)
+}
+
+// claimed gives the task of a row with all that came with it; an error that wraps ErrDamaged is that of its run alone.
+func (g *gather) claimed(b *brought) (store.Claimed, error) {
+	b.task.RunID = b.run.String()
+	if err := decodeTask(&b.task, b.env, b.entry, b.refs); err != nil {
+		return store.Claimed{}, err
+	}
+	state, err := g.state(b)
+	if err != nil {
+		return store.Claimed{}, err
+	}
+	return store.Claimed{Task: b.task, Run: state, Payloads: b.given()}, nil
+}
+
+func (g *gather) state(b *brought) (store.RunState, error) {
+	st := g.runs[b.run]
+	if st == nil {
+		read, err := b.row.state()
+		if err != nil {
+			return store.RunState{}, err
+		}
+		st = &read
+		if g.runs == nil {
+			g.runs = map[id]*store.RunState{}
+		}
+		g.runs[b.run] = st
+	}
+	for _, path := range machine.Documents(b.task.Path) {
+		if st.Run.Known(path) {
+			continue
+		}
+		if err := putDocument(st.Run, path, b.document(path)); err != nil {
+			return store.RunState{}, err
+		}
+	}
+	return *st, nil
+}
+
+func (b *brought) document(path string) []byte {
+	for i, p := range b.paths {
+		if p == path {
+			return b.docs[i]
+		}
+	}
+	return nil
+}
+
+// given gives the payloads that came with the task.
+func (b *brought) given() map[machine.Ref]json.RawMessage {
+	out := make(map[machine.Ref]json.RawMessage, len(b.task.Refs))
+	if b.payload != nil {
+		out[machine.Ref{Seq: b.entry}] = b.payload
+	}
+	for i, seq := range b.seqs {
+		if b.payloads[i] != nil {
+			out[machine.Ref{Seq: seq}] = b.payloads[i]
+		}
+	}
+	for i, text := range b.valueRefs {
+		if ref, err := machine.ParseRef(text); err == nil && b.valueData[i] != nil {
+			out[ref] = b.valueData[i]
+		}
+	}
+	return out
+}
+
+// encodeRefs writes references: a single entry of the journal as its number, others as a list of texts.
+func encodeRefs(refs []machine.Ref) (entry int64, list []string) {
+	switch {
+	case len(refs) == 0:
+		return 0, nil
+	case len(refs) == 1 && refs[0].Key == "":
+		return refs[0].Seq, nil
+	}
+	list = make([]string, len(refs))
+	for i, ref := range refs {
+		list[i] = ref.String()
+	}
+	return 0, list
+}
+
+// decodeTask reads programs and references: both, or none of them.
+func decodeTask(t *store.Task, env []byte, entry int64, list []string) error {
+	decoded, err := machine.DecodeEnv(env)
+	if err != nil {
+		return damage(t.RunID, "task "+t.Path, err)
+	}
+	refs := make([]machine.Ref, 0, len(list)+1)
+	if entry != 0 {
+		refs = append(refs, machine.Ref{Seq: entry})
+	}
+	for _, text := range list {
+		ref, err := machine.ParseRef(text)
+		if err != nil {
+			return damage(t.RunID, "task "+t.Path, fmt.Errorf("reference %q: %w", text, err))
+		}
+		refs = append(refs, ref)
+	}
+	t.Env, t.Refs = decoded, refs
+	if len(refs) == 0 {
+		t.Refs = nil
+	}
+	return nil
+}

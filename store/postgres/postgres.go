@@ -1,0 +1,142 @@
+// Package postgres keeps runs in PostgreSQL, 15 or newer: the store of many machines.
+//
+// Nouns: a [Store] is one process's handle with a pool of connections; a pipeline is a transaction that is sent at once, from
+// its first statement to its commit, and answered at once; a member is one settlement of a batch; the winners of a batch are
+// the runs whose row its transaction wrote, and what the others ask for is passed over; a hint tells other processes of work.
+//
+// A run's row is the lock of all that is the run's own. A batch takes the rows that are free and waits for none; what did
+// not win is asked again by itself, waiting. Nothing depends on the state of a session, so that a transaction pooler may
+// stand before the server. Statements stand beside the method that runs them; the schema is in sql/, numbered and forward only.
+// It imports store and machine, pgx, and nothing else of this module.
+package postgres
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+// Options are settings of a Store. The zero value is usable.
+type Options struct {
+	// Schema holds all that the store keeps. Default: millrace.
+	Schema string
+	// Migrate brings the schema up to this program's version, and makes it when it is not there. Default: an older one is an
+	// error that says what to do.
+	Migrate bool
+	// MaxConns is how many connections the store opens at most, without that of the listener. Default: pool_max_conns of the
+	// URL, else 8.
+	MaxConns int
+	// Timeout is how long a call may take in all, beside the caller's own context. Default: 30 s.
+	Timeout time.Duration
+	// NoHints has the store neither send nor hear hints (LISTEN and NOTIFY): other processes notice work when they poll.
+	NoHints bool
+	// ListenURL is that of the connection that hears hints, past a pooler that cannot. Default: the store's own.
+	ListenURL string
+	// Pooled says that a pooler lends server connections for one transaction at a time, so that no statement is prepared.
+	// Default: the store looks whether one does.
+	Pooled bool
+}
+
+const (
+	defaultSchema = "millrace"
+	defaultConns  = 8
+)
+
+func (o Options) withDefaults() Options {
+	if o.Schema == "" {
+		o.Schema = defaultSchema
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 30 * time.Second
+	}
+	return o
+}
+
+// Store is an open schema of a PostgreSQL database. It is safe for concurrent use. Close it once.
+type Store struct {
+	o       Options
+	place   string // host and database, for people
+	schema  string // quoted
+	pool    *pgxpool.Pool
+	lanes   laneCache
+	texts   sync.Map // statements with the schema's name, by their text
+	hints   *hints
+	closing chan struct{}
+	once    sync.Once
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open connects to the database that url names, and finds or makes the schema. The error is a *store.StoreError with a hint
+// for people: of kind ErrUnusable when the database cannot be used as it is (no such database, a wrong password, no right, an
+// old server, a read-only one, an older or a newer schema), of kind ErrUnavailable when it cannot be reached now.
+func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	s := &Store{o: o, schema: pgx.Identifier{o.Schema}.Sanitize(), closing: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	if err := s.open(ctx, url); err != nil {
+		if s.pool != nil {
+			s.pool.Close()
+		}
+		return nil, s.fault(ctx, "open", err)
+	}
+	return s, nil
+}
+
+// sql gives a statement with the schema's own name in it.
+func (s *Store) sql(query string) string {
+	if s.o.Schema == defaultSchema {
+		return query
+	}
+	if text, ok := s.texts.Load(query); ok {
+		named, _ := text.(string)
+		return named
+	}
+	named := strings.ReplaceAll(query, defaultSchema+".", s.schema+".")
+	s.texts.Store(query, named)
+	return named
+}
+
+// Clock gives the database's time.
+func (s *Store) Clock(ctx context.Context) (machine.Time, error) {
+	var now machine.Time
+	err := s.run(ctx, "clock", func(p *pipeline) { p.one("select millrace.clock()", &now) })
+	return now, err
+}
+
+// Close ends every Watch, waits for calls that are under way, and releases the connections. Repeating it does nothing.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		close(s.closing)
+		s.hints.close()
+		s.pool.Close()
+	})
+	return nil
+}
+
+// id is the id of a run as the database holds it.
+type id [16]byte
+
+// parseID reads the canonical text of an id, and nothing else.
+func parseID(text string) (id, bool) {
+	if len(text) != 36 {
+		return id{}, false
+	}
+	u, err := uuid.Parse(text)
+	if err != nil || u.String() != text {
+		return id{}, false
+	}
+	return id(u), true
+}
+
+// String gives the canonical text.
+func (i id) String() string { return uuid.UUID(i).String() }

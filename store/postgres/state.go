@@ -1,0 +1,212 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+)
+
+// readRun runs a pipeline of queries that begins with one for the run, which must exist and be the tenant's.
+func (s *Store) readRun(ctx context.Context, op, tenant, runID string, fill func(p *pipeline, run id)) error {
+	missing := fmt.Errorf("run %s: %w", runID, store.ErrNotFound)
+	run, ok := parseID(runID)
+	if !ok || store.StorableText(tenant) != nil {
+		return missing
+	}
+	found := false
+	err := s.run(ctx, op, func(p *pipeline) {
+		found = false
+		p.each("select true from millrace.runs where id = $1 and tenant = $2", func(rows pgx.Rows) error {
+			found = true
+			return nil
+		}, run, tenant)
+		fill(p, run)
+	})
+	if err == nil && !found {
+		return missing
+	}
+	return err
+}
+
+// stateSQL reads a run and documents of it at one moment: rows and ranges of primary keys. A range without an end goes on to
+// the last document.
+const stateSQL = "select " + stateColumns + `, d.paths, d.docs from millrace.runs as r
+	left join lateral (
+		select array_agg(s.path order by s.path) as paths, array_agg(s.doc order by s.path) as docs from (
+			select path, doc from millrace.scopes where run = r.id and path = any ($3::text[])
+			union all
+			select s.path, s.doc from unnest($4::text[], $5::text[]) as u(low, high)
+			cross join lateral (select path, doc from millrace.scopes
+				where run = r.id and path >= u.low and (u.high is null or path < u.high)) as s) as s) as d on true
+	where r.id = $1 and r.tenant = $2`
+
+// State is [store.Reader.State].
+func (s *Store) State(ctx context.Context, tenant, runID string, scopes, under []string) (store.RunState, error) {
+	missing := fmt.Errorf("run %s: %w", runID, store.ErrNotFound)
+	run, ok := parseID(runID)
+	if !ok || store.StorableText(tenant) != nil {
+		return store.RunState{}, missing
+	}
+	var highs []*string
+	for _, prefix := range under {
+		highs = append(highs, after(prefix))
+	}
+	var row stateRow
+	var paths []string
+	var docs [][]byte
+	err := s.run(ctx, "state", func(p *pipeline) {
+		row = stateRow{}
+		p.each(stateSQL, func(rows pgx.Rows) error {
+			return rows.Scan(append(row.targets(), &paths, &docs)...)
+		}, run, tenant, scopes, under, highs)
+	})
+	switch {
+	case err != nil:
+		return store.RunState{}, err
+	case row.version == 0:
+		return store.RunState{}, missing
+	}
+	st, err := row.state()
+	if err != nil {
+		return store.RunState{}, err
+	}
+	for i, path := range paths {
+		if st.Run.Known(path) {
+			continue
+		}
+		if err := putDocument(st.Run, path, docs[i]); err != nil {
+			return store.RunState{}, err
+		}
+	}
+	for _, path := range scopes {
+		if st.Run.Known(path) {
+			continue
+		}
+		if err := putDocument(st.Run, path, nil); err != nil {
+			return store.RunState{}, err
+		}
+	}
+	return st, nil
+}
+
+// after gives the first text behind all that begin with prefix; nil when there is none. The last byte of UTF-8 is never the
+// highest, but the next one may be no UTF-8: then the last rune is raised.
+func after(prefix string) *string {
+	runes := []rune(prefix)
+	for n := len(runes); n > 0; n-- {
+		next := runes[n-1] + 1
+		if next == 0xD800 {
+			next = 0xE000
+		}
+		if next <= 0x10FFFF {
+			out := string(append(runes[:n-1:n-1], next))
+			return &out
+		}
+	}
+	return nil
+}
+
+// Documents is [store.Reader.Documents].
+func (s *Store) Documents(ctx context.Context, tenant, runID string) (out map[string][]byte, err error) {
+	err = s.readRun(ctx, "documents", tenant, runID, func(p *pipeline, run id) {
+		out = map[string][]byte{}
+		p.each(`select '', doc from millrace.runs where id = $1 union all select path, doc from millrace.scopes where run = $1`,
+			func(rows pgx.Rows) error {
+				var path string
+				var doc []byte
+				err := rows.Scan(&path, &doc)
+				out[path] = doc
+				return err
+			}, run)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Payloads is [store.Reader.Payloads].
+func (s *Store) Payloads(
+	ctx context.Context, tenant, runID string, refs []machine.Ref,
+) (out map[machine.Ref]json.RawMessage, err error) {
+	var seqs []int64
+	var names []string
+	for _, ref := range refs {
+		if ref.Key == "" {
+			seqs = append(seqs, ref.Seq)
+		} else {
+			names = append(names, ref.String())
+		}
+	}
+	err = s.readRun(ctx, "payloads", tenant, runID, func(p *pipeline, run id) {
+		out = make(map[machine.Ref]json.RawMessage, len(refs))
+		p.each("select seq, payload from millrace.journal where run = $1 and seq = any ($2::bigint[]) and payload is not null",
+			func(rows pgx.Rows) error {
+				var ref machine.Ref
+				var payload []byte
+				err := rows.Scan(&ref.Seq, &payload)
+				out[ref] = payload
+				return err
+			}, run, seqs)
+		p.each("select ref, data from millrace.run_values where run = $1 and ref = any ($2::text[]) and data is not null",
+			func(rows pgx.Rows) error {
+				var text string
+				var payload []byte
+				if err := rows.Scan(&text, &payload); err != nil {
+					return err
+				}
+				ref, err := machine.ParseRef(text)
+				out[ref] = payload
+				return err
+			}, run, names)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Tasks is [store.Reader.Tasks].
+func (s *Store) Tasks(ctx context.Context, tenant, runID string, paths []string) (out []store.Live, err error) {
+	err = s.readRun(ctx, "tasks", tenant, runID, func(p *pipeline, run id) {
+		out = nil
+		if paths == nil {
+			p.each(liveFrom+" where p.run = $1 order by p.path", seeLive(&out), run)
+			return
+		}
+		p.each(liveFrom+" where p.run = $1 and p.path = any ($2::text[]) order by p.path", seeLive(&out), run, paths)
+	})
+	return out, err
+}
+
+// Timers is [store.Reader.Timers].
+func (s *Store) Timers(ctx context.Context, tenant, runID string) (out []store.Timer, err error) {
+	err = s.readRun(ctx, "timers", tenant, runID, func(p *pipeline, run id) {
+		out = nil
+		p.each("select run, key, tenant, due, cause from millrace.timers where run = $1 order by key", seeTimer(&out), run)
+	})
+	return out, err
+}
+
+// Journal is [store.Reader.Journal].
+func (s *Store) Journal(
+	ctx context.Context, tenant, runID string, after int64, limit int,
+) (out []store.Entry, err error) {
+	err = s.readRun(ctx, "journal", tenant, runID, func(p *pipeline, run id) {
+		out = nil
+		p.each(`select seq, at, kind, path, name, key, attempt, cause, payload, facts from millrace.journal
+			where run = $1 and seq > $2 order by seq limit $3`, func(rows pgx.Rows) error {
+			var e store.Entry
+			err := rows.Scan(&e.Seq, (*int64)(&e.At), (*string)(&e.Kind), &e.Path, &e.Name, &e.Key, &e.Attempt, &e.Cause,
+				(*[]byte)(&e.Payload), (*[]byte)(&e.Facts))
+			out = append(out, e)
+			return err
+		}, run, after, max(limit, 0))
+	})
+	return out, err
+}
