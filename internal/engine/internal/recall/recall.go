@@ -15,7 +15,7 @@ import (
 	"github.com/millrace-go/millrace/store"
 )
 
-// ErrDamaged: what is stored of the run does not fit together; only that run is affected. It is store.ErrDamaged.
+// ErrDamaged says that what is stored of the run does not fit together; only that run is affected. It is store.ErrDamaged.
 var ErrDamaged = fmt.Errorf("what is stored of the run does not fit together: %w", store.ErrDamaged)
 
 // Memory gives the machine what it asks for: payloads and documents of one run, read from the store when they are not here.
@@ -46,7 +46,7 @@ func (m *Memory) Load(r machine.Ref) (json.RawMessage, bool) {
 	return raw, ok
 }
 
-// ErrStale: the run has changed since it was read.
+// ErrStale says that the run has changed since it was read.
 var ErrStale = errors.New("the run has changed")
 
 const maxNeeds = 10_000 // times that one decision may ask for more
