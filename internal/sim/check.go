@@ -156,7 +156,7 @@ func (w *world) checkLetters(r *run, run *machine.Run) {
 		w.fault("%s is %s, and letters about its undoing are open", id, run.Status)
 	case run.Status != machine.Failed && open[machine.LetterFailure] > 0:
 		w.fault("%s is %s, and the letter of its failure is open", id, run.Status)
-	case !ended && open[machine.LetterFinally] > 1:
+	case !ended && open[machine.LetterFinally] > 1+r.retries:
 		w.fault("%s has %d letters about finally", id, open[machine.LetterFinally])
 	}
 }

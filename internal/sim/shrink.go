@@ -48,7 +48,7 @@ func (s *shrinking) try(change func(*Options)) bool {
 	o := s.best
 	change(&o)
 	r := Run(s.ctx, s.seed, o)
-	if len(r.Faults) == 0 || strings.HasPrefix(r.Faults[0], notAWorkflow) {
+	if len(r.Faults) == 0 || r.Hash == s.report.Hash || strings.HasPrefix(r.Faults[0], notAWorkflow) {
 		return false
 	}
 	s.best, s.report = o, r

@@ -58,6 +58,11 @@ func (r *Run) orders() orders {
 		case e.Kind == machine.TimerFired && e.Path == "!deadline":
 			o.deadline = e.Seq
 		}
+		if e.Kind == machine.TaskLate { // of a step that was passed over, since nobody knew: the run had begun to fail
+			if at, ok := find(r.Plan, e.Path); ok && at.step.UndoKnown {
+				o.gaveUp = true
+			}
+		}
 		if (e.Name == string(machine.LetterCompensation) || e.Name == string(machine.LetterUnknown)) && isOrder(e.Kind) {
 			o.gaveUp = true
 		}

@@ -120,7 +120,7 @@ func (x *reading) beginners(unit string) []string {
 		if !failed && (len(out) == 0 || other) {
 			out = append(out, f.path)
 		}
-		other = other || deep || x.mayBeSuperseded()
+		other = other || deep || f.maybe || x.mayBeSuperseded()
 	}
 	for _, r := range x.records { // a composite whose failure began it
 		if x.failed[tryUnit(r.path)] && within(unit, r.path) {
@@ -220,7 +220,7 @@ func (x *reading) letters() string {
 	}
 	doubt := false
 	for _, r := range x.records {
-		if unit, ok := x.unit(r); ok && r.aside && x.undo(r.path) == nil && !(unit == "" && x.safe(r)) {
+		if unit, ok := x.unit(r); ok && r.aside && !r.optional && x.undo(r.path) == nil && !(unit == "" && x.safe(r)) {
 			left = r.path
 		}
 		doubt = doubt || r.optional && r.step.UndoKnown

@@ -27,7 +27,8 @@ func (r *record) doubtful() bool { return r.optional && r.step.UndoKnown }
 // failure is a task that failed for good, handled by nobody, before anybody asked it to stop.
 type failure struct {
 	place
-	seq int64
+	seq   int64
+	maybe bool // the body of a catch had it in hand
 }
 
 // undo is what became of the compensation of one activation.
@@ -141,14 +142,13 @@ func (h *history) tasks() {
 		if code, failed := h.code(e); failed {
 			entry := catching(at.step, code)
 			handled := entry >= 0 || at.step.OnError != ""
-			within := entry >= 0 && at.step.Catches[entry].Body != nil // which may fail, or be stopped, in turn
-			if handled && !stopping && !within {
+			if handled && !stopping { // it belongs to its handler, whose body may fail in turn
+				if entry >= 0 && at.step.Catches[entry].Body != nil {
+					h.failures = append(h.failures, failure{place: at, seq: e.Seq, maybe: true})
+				}
 				continue
 			}
-			if r.optional = handled; within {
-				r.hi = never
-			}
-			if !stopping {
+			if r.optional = handled; !stopping {
 				h.failures = append(h.failures, failure{place: at, seq: e.Seq})
 			}
 			h.parked(r, path)
