@@ -136,7 +136,7 @@ func (t *turn) redriveParked() bool {
 		return false
 	}
 	t.unpark(t.ev.Path, LetterRedriven)
-	live.Parked, live.Counts, live.Since, live.Unknown = nil, nil, 0, false
+	live.Parked, live.Counts, live.Since = nil, nil, 0
 	t.newInput(live)
 	if it.q != nil {
 		it.chunk.States[it.i] = StepReady

@@ -35,6 +35,10 @@ func (t *turn) nowSure(n int, r *Done) {
 	if r.How == ForSure || r.Fate != Undoable && r.Fate != SetAside {
 		return
 	}
+	if t.run.final() != nil { // the plan is over: its letter says what is left, and a redrive undoes it
+		r.How, r.Out = ForSure, t.output()
+		return
+	}
 	if r.Fate == SetAside {
 		d := t.undoDoc()
 		r.Fate, d.Extra = Redoing, append(d.Extra, n)

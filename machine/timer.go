@@ -64,37 +64,59 @@ func parseTime(raw json.RawMessage) (Time, error) {
 	return TimeOf(at), nil
 }
 
-// timerFired: a time has come. A timer that is no longer waited for changes nothing.
+// timerFired: a time has come. A timer that is no longer waited for changes nothing; one that comes due in a pause is kept for
+// the resume.
 func (t *turn) timerFired() bool {
-	cut := strings.LastIndexByte(t.ev.Path, '!')
+	act := t.awaited()
 	switch {
+	case act == nil:
+		return false
 	case t.run.paused():
 		return t.setAside()
-	case t.ev.Path == timerStart:
-		return t.startDue()
-	case t.ev.Path == timerDeadline:
-		return t.deadlineReached()
 	}
-	if cut < 0 {
-		return false
+	return act()
+}
+
+// awaited gives what is to be done when the event's timer fires; nil when nothing waits for it.
+func (t *turn) awaited() func() bool {
+	cut := strings.LastIndexByte(t.ev.Path, '!')
+	switch {
+	case cut < 0 || t.ev.Path == timerDeadline && t.run.paused():
+		return nil
+	case t.ev.Path == timerStart:
+		if t.status() != Pending || t.run.Seq == 1 {
+			return nil
+		}
+		return t.startDue
+	case t.ev.Path == timerDeadline:
+		return t.deadlineReached
 	}
 	path, kind := t.ev.Path[:cut], t.ev.Path[cut:]
 	sp, err := locate(t.def, path)
 	if err != nil || sp.at.isItemTask() || sp.undone != nil {
-		return false
+		return nil
 	}
 	p, s := sp.at, sp.step
 	sc := t.peek(p)
 	if sc == nil || sc.Live[s.Index] == nil {
-		return false
+		return nil
 	}
 	live := sc.Live[s.Index]
 	if kind == timerTimeout {
-		return t.timedOut(p, s, path)
+		if live.Box == nil || live.Box.Stop != nil || live.Box.Catch > 0 || t.path(p, s) != path {
+			return nil
+		}
+		return func() bool { return t.timedOut(p, s) }
 	}
 	if live.Timer != kind || kind == timerEvery && t.path(p, s) != path || kind != timerEvery && t.base(p, s) != path {
-		return false
+		return nil
 	}
+	return func() bool { return t.waited(p, s, kind) }
+}
+
+// waited goes on with a step that waited for a timer.
+func (t *turn) waited(p *place, s *workflow.Step, kind string) bool {
+	live := t.scope(p).Live[s.Index]
 	live.Timer = ""
 	switch kind {
 	case timerGo:
@@ -112,11 +134,7 @@ func (t *turn) timerFired() bool {
 	return true
 }
 
-func (t *turn) timedOut(p *place, s *workflow.Step, path string) bool {
-	live := t.scope(p).Live[s.Index]
-	if live.Box == nil || live.Box.Stop != nil || live.Box.Catch > 0 || t.path(p, s) != path {
-		return false
-	}
+func (t *turn) timedOut(p *place, s *workflow.Step) bool {
 	msg := fmt.Sprintf("not done within %s", s.Timeout)
 	e := t.name(p, s, &Error{Code: CodeTimeout, Message: msg})
 	t.stopBox(p, s, &Closing{Reason: ByFailure, Err: e})
