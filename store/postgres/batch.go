@@ -37,7 +37,8 @@ type paid struct {
 // newBatch takes members of different runs. They are locked in the order of their ids.
 func newBatch(members []*member) *batch {
 	b := &batch{members: members, byRun: make(map[id]*member, len(members))}
-	for _, m := range members {
+	for i, m := range members {
+		m.k = int32(i) //nolint:gosec // few
 		b.byRun[m.id] = m
 	}
 	return b
@@ -55,8 +56,9 @@ func (b *batch) losers() []*member {
 	return slices.DeleteFunc(slices.Clone(b.members), func(m *member) bool { return won[m] })
 }
 
-// wins joins the runs that this transaction has written, the winners, to rows i.
-const wins = " join millrace.runs as r on r.id = i.run and r.xmin = pg_current_xact_id_if_assigned()::xid "
+// won holds for rows i of the winners: the statement that decides who wins leaves the numbers of the others in a setting of
+// the transaction, which is empty nearly always.
+const won = "i.n <> all ((select string_to_array(current_setting('millrace.lost'), ',')::int[])::int[])"
 
 // advanceSQL moves the runs on whose version, journal and guards are as they should be, and whose time is right. It finds
 // rows in the primary keys of tasks and runs alone. A guard under a token needs no lock: only who holds the run's row can end
@@ -78,7 +80,7 @@ const advanceSQL = `with broken as materialized (
 		cross join lateral (select ctid as place from millrace.runs
 			where id = i.run and tenant = i.tenant and version = i.version and seq = i.before
 			for no key update skip locked) as r
-		where abs(i.stamp - millrace.clock()) <= 1000000
+		where abs(i.stamp - (select millrace.clock())) <= 1000000
 			and i.n <> all (array(select n from broken))),
 	moved as (
 		update millrace.runs as r set version = i.version + 1, seq = i.seq, at = i.at, started_at = i.started_at,
@@ -88,7 +90,8 @@ const advanceSQL = `with broken as materialized (
 			error_code = case when i.keeps then r.error_code else i.code end
 		from locked as i where r.ctid = i.place
 		returning i.n)
-	select array(select n from moved), millrace.clock()`
+	select array(select n from moved), millrace.clock(), set_config('millrace.lost', coalesce(
+		(select string_agg(n::text, ',') from unnest($8::int[]) as n where n not in (select n from moved)), ''), true)`
 
 // rareStatuses are those that the index runs_rare finds: looked for, and few.
 var rareStatuses = []machine.Status{
@@ -102,46 +105,52 @@ func rare(s machine.Status) bool { return slices.Contains(rareStatuses, s) }
 func (b *batch) advance(p *pipeline) {
 	var g, free guardColumns
 	var r runColumns
-	sorted := slices.SortedFunc(slices.Values(b.members), func(x, y *member) int { return bytes.Compare(x.id[:], y.id[:]) })
-	for i, m := range sorted {
-		n := int32(i) //nolint:gosec // few
+	for _, m := range slices.SortedFunc(slices.Values(b.members), func(x, y *member) int { return bytes.Compare(x.id[:], y.id[:]) }) {
 		for _, guard := range m.Guards {
 			if guard.Token == 0 {
-				free.add(n, m.id, guard)
+				free.add(m, guard)
 			} else {
-				g.add(n, m.id, guard)
+				g.add(m, guard)
 			}
 		}
-		r.add(n, m)
+		r.add(m)
 	}
 	p.each(advanceSQL, func(rows pgx.Rows) error {
 		var won []int32
-		if err := rows.Scan(&won, (*int64)(&b.now)); err != nil {
+		var lost string
+		if err := rows.Scan(&won, (*int64)(&b.now), &lost); err != nil {
 			return err
 		}
 		b.won = make([]*member, len(won))
 		for i, n := range won {
-			b.won[i] = sorted[n]
+			b.won[i] = b.members[n]
 		}
 		return nil
 	}, g.n, g.run, g.path, g.token, free.n, free.run, free.path, r.n, r.run, r.tenant, r.version, r.before, r.seq, r.stamp, r.at,
 		r.started, r.finished, r.rare, r.keeps, r.status, r.failure, r.step, r.code, r.doc)
 }
 
+// rowsOf says of which members rows are.
+type rowsOf struct {
+	n   []int32
+	run [][16]byte
+}
+
+func (c *rowsOf) add(m *member) { c.n, c.run = append(c.n, m.k), append(c.run, m.id) }
+
 type guardColumns struct {
-	n     []int32
-	run   [][16]byte
+	rowsOf
 	path  []string
 	token []int64
 }
 
-func (c *guardColumns) add(n int32, run id, g store.Guard) {
-	c.n, c.run, c.path, c.token = append(c.n, n), append(c.run, run), append(c.path, g.Path), append(c.token, g.Token)
+func (c *guardColumns) add(m *member, g store.Guard) {
+	c.rowsOf.add(m)
+	c.path, c.token = append(c.path, g.Path), append(c.token, g.Token)
 }
 
 type runColumns struct {
-	n                                                  []int32
-	run                                                [][16]byte
+	rowsOf
 	version, before, seq, stamp, at, started, finished []int64
 	rare, keeps                                        []bool
 	tenant, status                                     []string
@@ -149,10 +158,11 @@ type runColumns struct {
 	failure, doc                                       [][]byte
 }
 
-func (c *runColumns) add(n int32, m *member) {
+func (c *runColumns) add(m *member) {
 	r := m.Run
 	step, code := stepOf(m.failure)
-	c.n, c.run, c.tenant = append(c.n, n), append(c.run, m.id), append(c.tenant, r.Tenant)
+	c.rowsOf.add(m)
+	c.tenant = append(c.tenant, r.Tenant)
 	c.version, c.before, c.seq = append(c.version, m.From), append(c.before, m.before()), append(c.seq, r.Seq)
 	c.stamp, c.at = append(c.stamp, int64(m.At)), append(c.at, int64(r.At))
 	c.started, c.finished = append(c.started, int64(r.StartedAt)), append(c.finished, int64(r.FinishedAt))

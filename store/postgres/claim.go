@@ -59,7 +59,7 @@ const (
 			lease_until = millrace.clock() + case when p.lease_ms > 0 then p.lease_ms * 1000 else $6 end
 		from sized as z
 		where p.ctid = z.place and (z.total <= $7 or z.nth = 1)
-		returning ` + taskColumns + `, z.payload, z.seqs, z.payloads, z.value_refs, z.value_data, z.paths, z.docs, z.ord, z.rank)
+		returning p.*, z.payload, z.seqs, z.payloads, z.value_refs, z.value_data, z.paths, z.docs, z.ord)
 	select ` + takenColumns + ", " + stateColumns + ` from taken as p join millrace.runs as r on r.id = p.run
 	order by p.ord, p.rank, p.run, p.path`
 	takenColumns = taskColumns + ", p.payload, p.seqs, p.payloads, p.value_refs, p.value_data, p.paths, p.docs"

@@ -33,7 +33,7 @@ func migrated(ctx context.Context, url string) error {
 	return s.Close()
 }
 
-func handed(ctx context.Context, url string) error {
+func withHand(ctx context.Context, url string) error {
 	if err := migrated(ctx, url); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func harness(how reach, o Options) func(t *testing.T) storetest.Harness {
 		o := o
 		o.MaxConns = 4
 		c := pgcluster.Shared(t)
-		database := c.Copy(t, "handed", handed)
+		database := c.Copy(t, "hand", withHand)
 		another := func(t *testing.T) *Store { t.Helper(); return open(t, how(t, database), o) }
 		s := another(t)
 		exec := func(t *testing.T, query string, args ...any) {

@@ -16,42 +16,47 @@ import (
 // The statements of this file change what belongs to the winners, each for all of them: rows of primary keys that begin with
 // the run, and nothing of a run that this transaction has not written.
 const (
-	dropSQL = `delete from millrace.tasks as t using unnest($1::uuid[], $2::text[], $3::bigint[]) as i(run, path, token)` + wins + `
-		where t.run = i.run and t.path = i.path and t.token = i.token`
+	dropSQL = `delete from millrace.tasks as t
+		using unnest($1::int[], $2::uuid[], $3::text[], $4::bigint[]) as i(n, run, path, token)
+		where t.run = i.run and t.path = i.path and t.token = i.token and ` + won
 	deliverSQL = `update millrace.inbox as t set delivered = true, payload = null, facts = null
-		from unnest($1::uuid[], $2::bigint[]) as i(run, seq)` + wins + "where t.run = i.run and t.seq = i.seq and not t.delivered"
-	unsaveSQL = `delete from millrace.scopes as t using unnest($1::uuid[], $2::text[]) as i(run, path)` + wins + `
-		where t.run = i.run and t.path = i.path`
+		from unnest($1::int[], $2::uuid[], $3::bigint[]) as i(n, run, seq)
+		where t.run = i.run and t.seq = i.seq and not t.delivered and ` + won
+	unsaveSQL = `delete from millrace.scopes as t using unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, path)
+		where t.run = i.run and t.path = i.path and ` + won
 	saveSQL = `insert into millrace.scopes (run, path, doc)
-		select i.* from unnest($1::uuid[], $2::text[], $3::bytea[]) as i(run, path, doc)` + wins + `
-		on conflict (run, path) do update set doc = excluded.doc`
+		select i.run, i.path, i.doc from unnest($1::int[], $2::uuid[], $3::text[], $4::bytea[]) as i(n, run, path, doc)
+		where ` + won + " on conflict (run, path) do update set doc = excluded.doc"
 	journalSQL = `insert into millrace.journal (run, seq, at, cause, attempt, kind, path, name, key, payload, facts)
-		select i.* from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::int[], $6::text[], $7::text[], $8::text[],
-			$9::text[], $10::bytea[], $11::bytea[]) as i(run, seq, at, cause, attempt, kind, path, name, key, payload, facts)` + wins
+		select i.run, i.seq, i.at, i.cause, i.attempt, i.kind, i.path, i.name, i.key, i.payload, i.facts
+		from unnest($1::int[], $2::uuid[], $3::int[], $4::bigint[], $5::int[], $6::int[], $7::text[], $8::text[], $9::text[],
+			$10::text[], $11::bytea[], $12::bytea[]) as i(n, run, seq, at, cause, attempt, kind, path, name, key, payload, facts)
+		where ` + won
 	// What nobody holds goes, what is held is told. A claim that comes between is waited for, and leaves it held.
-	stopSQL = `delete from millrace.tasks as t using unnest($1::uuid[], $2::text[]) as i(run, path)` + wins + `
-		where t.run = i.run and t.path = i.path and t.token = 0`
-	tellStopSQL = `update millrace.tasks as t set stop = true from unnest($1::uuid[], $2::text[]) as i(run, path)` + wins + `
-		where t.run = i.run and t.path = i.path and t.state = 2 and not t.stop`
-	bearSQL = `insert into millrace.tasks (run, path, lane, rank, due, ready_at, cause, entry, lease_ms, priority, attempt, state, env)
-		select i.run, i.path, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '' from unnest($1::uuid[], $2::text[]) as i(run, path)` + wins
-	holdSQL = `update millrace.tasks as t set state = 3 from unnest($1::uuid[]) as i(run)` + wins + `
-		where t.run = i.run and t.state < 2`
+	stopSQL = `delete from millrace.tasks as t using unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, path)
+		where t.run = i.run and t.path = i.path and t.token = 0 and ` + won
+	tellStopSQL = `update millrace.tasks as t set stop = true from unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, path)
+		where t.run = i.run and t.path = i.path and t.state = 2 and not t.stop and ` + won
+	bearSQL = `insert into millrace.tasks (run, path, lane, rank, due, cause, entry, lease_ms, priority, attempt, state, env)
+		select i.run, i.path, 0, 0, 0, 0, 0, 0, 0, 0, 0, '' from unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, path)
+		where ` + won
+	holdSQL = `update millrace.tasks as t set state = 3 from unnest($1::int[], $2::uuid[]) as i(n, run)
+		where t.run = i.run and t.state < 2 and ` + won
 	freeSQL = `update millrace.tasks as t set state = case when t.due > millrace.clock() then 1 else 0 end,
 			due = case when t.due > millrace.clock() then t.due else 0 end
-		from unnest($1::uuid[]) as i(run)` + wins + "where t.run = i.run and t.state = 3"
-	cancelTimerSQL = `delete from millrace.timers as t using unnest($1::uuid[], $2::text[]) as i(run, key)` + wins + `
-		where t.run = i.run and t.key = i.key`
-	setTimerSQL = `insert into millrace.timers (run, key, tenant, due, cause)
-		select i.* from unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) as i(run, key, tenant, due, cause)` + wins + `
-		on conflict (run, key) do update set due = excluded.due, cause = excluded.cause`
-	putSQL = `insert into millrace.run_values (run, ref, data)
-		select i.* from unnest($1::uuid[], $2::text[], $3::bytea[]) as i(run, ref, data)` + wins
+		from unnest($1::int[], $2::uuid[]) as i(n, run) where t.run = i.run and t.state = 3 and ` + won
+	cancelTimerSQL = `delete from millrace.timers as t using unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, key)
+		where t.run = i.run and t.key = i.key and ` + won
+	setTimerSQL = `insert into millrace.timers (run, key, tenant, due, cause) select i.run, i.key, i.tenant, i.due, i.cause
+		from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::bigint[]) as i(n, run, key, tenant, due, cause)
+		where ` + won + " on conflict (run, key) do update set due = excluded.due, cause = excluded.cause"
+	putSQL = `insert into millrace.run_values (run, ref, data) select i.run, i.ref, i.data
+		from unnest($1::int[], $2::uuid[], $3::text[], $4::bytea[]) as i(n, run, ref, data) where ` + won
 )
 
-// endSQL deletes what is live of runs; those that keep their documents are told by $2.
+// endSQL deletes what is live of runs; those that keep their documents are told by $3.
 const endSQL = `with i as materialized (
-		select i.* from unnest($1::uuid[], $2::bool[]) as i(run, keep)` + wins + `),
+		select i.* from unnest($1::int[], $2::uuid[], $3::bool[]) as i(n, run, keep) where ` + won + `),
 	tasks as (delete from millrace.tasks as t using i where t.run = i.run),
 	timers as (delete from millrace.timers as t using i where t.run = i.run),
 	inbox as (delete from millrace.inbox as t using i where t.run = i.run)
@@ -79,42 +84,46 @@ func (b *batch) removeGuarded(p *pipeline) {
 	for _, m := range b.members {
 		for _, g := range m.Guards {
 			if g.Remove {
-				c.add(0, m.id, g)
+				c.add(m, g)
 			}
 		}
 	}
 	if len(c.run) > 0 {
-		p.do(dropSQL, c.run, c.path, c.token)
+		p.do(dropSQL, c.n, c.run, c.path, c.token)
 	}
 }
 
 func (b *batch) deliver(p *pipeline) {
-	var runs [][16]byte
+	var c rowsOf
 	var seqs []int64
 	for _, m := range b.members {
 		for _, seq := range m.Inbox {
-			runs, seqs = append(runs, m.id), append(seqs, seq)
+			c.add(m)
+			seqs = append(seqs, seq)
 		}
 	}
-	if len(runs) > 0 {
-		p.do(deliverSQL, runs, seqs)
+	if len(seqs) > 0 {
+		p.do(deliverSQL, c.n, c.run, seqs)
 	}
 }
 
 // named is a row that is found by run and name.
 type named struct {
-	run  [][16]byte
+	rowsOf
 	name []string
 }
 
-func (c *named) add(run id, name string) { c.run, c.name = append(c.run, run), append(c.name, name) }
+func (c *named) add(m *member, name string) {
+	c.rowsOf.add(m)
+	c.name = append(c.name, name)
+}
 
 func (c *named) queue(p *pipeline, queries ...string) {
 	if len(c.run) == 0 {
 		return
 	}
 	for _, query := range queries {
-		p.do(query, c.run, c.name)
+		p.do(query, c.n, c.run, c.name)
 	}
 }
 
@@ -124,14 +133,14 @@ type contents struct {
 	data [][]byte
 }
 
-func (c *contents) add(run id, name string, data []byte) {
-	c.named.add(run, name)
+func (c *contents) add(m *member, name string, data []byte) {
+	c.named.add(m, name)
 	c.data = append(c.data, data)
 }
 
 func (c *contents) queue(p *pipeline, query string) {
 	if len(c.run) > 0 {
-		p.do(query, c.run, c.name, c.data)
+		p.do(query, c.n, c.run, c.name, c.data)
 	}
 }
 
@@ -141,9 +150,9 @@ func (b *batch) save(p *pipeline) {
 	for _, m := range b.members {
 		for _, change := range m.changes {
 			if change.Doc == nil {
-				gone.add(m.id, change.Path)
+				gone.add(m, change.Path)
 			} else {
-				kept.add(m.id, change.Path, change.Doc)
+				kept.add(m, change.Path, change.Doc)
 			}
 		}
 	}
@@ -152,16 +161,17 @@ func (b *batch) save(p *pipeline) {
 }
 
 type entryColumns struct {
-	run                   [][16]byte
-	seq, at, cause        []int64
-	attempt               []int32
+	rowsOf
+	at                    []int64
+	seq, cause, attempt   []int32
 	kind, path, name, key []string
 	payload, facts        [][]byte
 }
 
-func (c *entryColumns) add(run id, e *store.Entry) {
-	c.run, c.seq, c.at = append(c.run, run), append(c.seq, e.Seq), append(c.at, int64(e.At))
-	c.cause, c.attempt = append(c.cause, e.Cause), append(c.attempt, int32(e.Attempt)) //nolint:gosec // bounded by the machine
+func (c *entryColumns) add(m *member, e *store.Entry) {
+	c.rowsOf.add(m)
+	c.at, c.seq = append(c.at, int64(e.At)), append(c.seq, int32(e.Seq))                      //nolint:gosec // bounded by the machine
+	c.cause, c.attempt = append(c.cause, int32(e.Cause)), append(c.attempt, int32(e.Attempt)) //nolint:gosec // bounded by the machine
 	c.kind, c.path, c.name, c.key = append(c.kind, string(e.Kind)), append(c.path, e.Path), append(c.name, e.Name), append(c.key, e.Key)
 	c.payload, c.facts = append(c.payload, e.Payload), append(c.facts, e.Facts)
 }
@@ -170,11 +180,11 @@ func (b *batch) record(p *pipeline) {
 	var c entryColumns
 	for _, m := range b.members {
 		for i := range m.Entries {
-			c.add(m.id, &m.Entries[i])
+			c.add(m, &m.Entries[i])
 		}
 	}
 	if len(c.run) > 0 {
-		p.do(journalSQL, c.run, c.seq, c.at, c.cause, c.attempt, c.kind, c.path, c.name, c.key, c.payload, c.facts)
+		p.do(journalSQL, c.n, c.run, c.seq, c.at, c.cause, c.attempt, c.kind, c.path, c.name, c.key, c.payload, c.facts)
 	}
 }
 
@@ -182,7 +192,7 @@ func (b *batch) record(p *pipeline) {
 func (b *batch) rounds(p *pipeline) {
 	for n := 0; ; n++ {
 		var stops, births named
-		var ending [][16]byte
+		var ending rowsOf
 		var keeps []bool
 		more := false
 		for _, m := range b.members {
@@ -192,13 +202,14 @@ func (b *batch) rounds(p *pipeline) {
 			more = true
 			r := &m.rounds[n]
 			for _, path := range r.stops {
-				stops.add(m.id, path)
+				stops.add(m, path)
 			}
 			for _, s := range r.births {
-				births.add(m.id, s.Path)
+				births.add(m, s.Path)
 			}
 			if r.ends {
-				ending, keeps = append(ending, m.id), append(keeps, m.keep)
+				ending.add(m)
+				keeps = append(keeps, m.keep)
 			}
 		}
 		if !more {
@@ -206,8 +217,8 @@ func (b *batch) rounds(p *pipeline) {
 		}
 		stops.queue(p, stopSQL, tellStopSQL)
 		births.queue(p, bearSQL)
-		if len(ending) > 0 {
-			p.do(endSQL, ending, keeps)
+		if len(keeps) > 0 {
+			p.do(endSQL, ending.n, ending.run, keeps)
 		}
 	}
 }
@@ -220,29 +231,29 @@ func (b *batch) setTimers(p *pipeline) {
 		for _, key := range slices.Sorted(maps.Keys(m.timers)) {
 			op := m.timers[key]
 			if !op.set {
-				gone.add(m.id, key)
+				gone.add(m, key)
 				continue
 			}
-			set.add(m.id, key)
+			set.add(m, key)
 			tenants, dues, causes = append(tenants, m.Run.Tenant), append(dues, op.due), append(causes, op.cause)
 		}
 	}
 	gone.queue(p, cancelTimerSQL)
 	if len(set.run) > 0 {
-		p.do(setTimerSQL, set.run, set.name, tenants, dues, causes)
+		p.do(setTimerSQL, set.n, set.run, set.name, tenants, dues, causes)
 	}
 }
 
 func (b *batch) holdTasks(p *pipeline) {
 	for hold, query := range map[holding]string{heldInTheEnd: holdSQL, freedInTheEnd: freeSQL} {
-		var runs [][16]byte
+		var c rowsOf
 		for _, m := range b.members {
 			if m.hold == hold {
-				runs = append(runs, m.id)
+				c.add(m)
 			}
 		}
-		if len(runs) > 0 {
-			p.do(query, runs)
+		if len(c.run) > 0 {
+			p.do(query, c.n, c.run)
 		}
 	}
 }
@@ -251,7 +262,7 @@ func (b *batch) put(p *pipeline) {
 	var c contents
 	for _, m := range b.members {
 		for ref, data := range m.values {
-			c.add(m.id, ref.String(), data)
+			c.add(m, ref.String(), data)
 		}
 	}
 	c.queue(p, putSQL)
@@ -281,7 +292,7 @@ func (b *batch) pay(p *pipeline) {
 				if ref.Key == "" {
 					entries.run, entries.seq = append(entries.run, m.id), append(entries.seq, ref.Seq)
 				} else {
-					values.add(m.id, ref.String())
+					values.add(m, ref.String())
 				}
 			}
 		}

@@ -17,15 +17,16 @@ const (
 	// The unique index of open letters finds the one that is open.
 	openSQL = `insert into millrace.dead_letters (tenant, run, kind, path, created_at, error, error_step, error_code)
 		select i.tenant, i.run, i.kind, i.path, i.at, i.error, i.step, i.code
-		from unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::bytea[], $7::text[], $8::text[]) with ordinality
-			as i(tenant, run, kind, path, at, error, step, code, ord)` + wins + `
-		order by i.ord
+		from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bytea[], $8::text[], $9::text[])
+			with ordinality as i(n, run, tenant, kind, path, at, error, step, code, ord)
+		where ` + won + ` order by i.ord
 		on conflict (run, kind, path) where state = 'open' do update
 			set error = excluded.error, error_step = excluded.error_step, error_code = excluded.error_code`
 	// A range of the index of open letters for each run.
 	closeSQL = `update millrace.dead_letters as t set state = i.how, closed_at = i.at
-		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bool[]) as i(run, kind, path, how, at, every)` + wins + `
-		where t.run = i.run and t.state = 'open'
+		from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bool[])
+			as i(n, run, kind, path, how, at, every)
+		where t.run = i.run and t.state = 'open' and ` + won + `
 			and (i.every and t.kind <> 'finally' or not i.every and t.kind = i.kind and t.path = i.path)`
 )
 
@@ -55,8 +56,8 @@ func (b *batch) letters(p *pipeline) {
 }
 
 type openColumns struct {
+	rowsOf
 	tenant, kind, path []string
-	run                [][16]byte
 	at                 []int64
 	failure            [][]byte
 	step, code         []*string
@@ -64,33 +65,35 @@ type openColumns struct {
 
 func (c *openColumns) add(m *member, op *letterOp) {
 	step, code := stepOf(op.err)
-	c.tenant, c.run = append(c.tenant, m.Run.Tenant), append(c.run, m.id)
+	c.rowsOf.add(m)
+	c.tenant = append(c.tenant, m.Run.Tenant)
 	c.kind, c.path, c.at = append(c.kind, string(op.kind)), append(c.path, op.path), append(c.at, int64(m.At))
 	c.failure, c.step, c.code = append(c.failure, encodeFailure(op.err)), append(c.step, step), append(c.code, code)
 }
 
 func (c *openColumns) queue(p *pipeline) {
 	if len(c.run) > 0 {
-		p.do(openSQL, c.tenant, c.run, c.kind, c.path, c.at, c.failure, c.step, c.code)
+		p.do(openSQL, c.n, c.run, c.tenant, c.kind, c.path, c.at, c.failure, c.step, c.code)
 	}
 	*c = openColumns{}
 }
 
 type closeColumns struct {
-	run             [][16]byte
+	rowsOf
 	kind, path, how []string
 	at              []int64
 	every           []bool
 }
 
 func (c *closeColumns) add(m *member, op *letterOp) {
-	c.run, c.kind, c.path = append(c.run, m.id), append(c.kind, string(op.kind)), append(c.path, op.path)
+	c.rowsOf.add(m)
+	c.kind, c.path = append(c.kind, string(op.kind)), append(c.path, op.path)
 	c.how, c.at, c.every = append(c.how, string(op.how)), append(c.at, int64(m.At)), append(c.every, op.all)
 }
 
 func (c *closeColumns) queue(p *pipeline) {
 	if len(c.run) > 0 {
-		p.do(closeSQL, c.run, c.kind, c.path, c.how, c.at, c.every)
+		p.do(closeSQL, c.n, c.run, c.kind, c.path, c.how, c.at, c.every)
 	}
 	*c = closeColumns{}
 }

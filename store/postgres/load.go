@@ -83,7 +83,8 @@ const (
 		from millrace.scopes as s where p.documents is not null and s.run = p.run and s.path = any (p.documents)) as d on true`
 	broughtColumns = `j.payload as payload, e.seqs as seqs, e.payloads as payloads, v.refs as value_refs, v.data as value_data,
 		d.paths as paths, d.docs as docs`
-	taskColumns = "p.run, p.path, p.lane, p.priority, p.attempt, p.env, p.entry, p.refs, p.cause, p.lease_ms, p.ready_at"
+	taskColumns = `p.run, p.path, p.lane, p.priority, p.attempt, p.env, p.entry, p.refs, p.cause, p.lease_ms,
+		p.rank + p.priority * 2000000::bigint`
 )
 
 // brought is a task's row with what was joined to it.

@@ -22,7 +22,8 @@ const (
 // a time come.
 type member struct {
 	*store.Settlement
-	n       int // its number in the batch
+	n       int   // its number in the call
+	k       int32 // its number in its batch
 	id      id
 	unknown bool  // no run has such an id
 	content error // why no store keeps it

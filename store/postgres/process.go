@@ -85,8 +85,8 @@ func (s *Store) Expired(ctx context.Context, limit int) (out []store.Live, err e
 
 // queuesSQL walks the live tasks once; ended ones have no row. A person asks it now and then, nothing hot does.
 const queuesSQL = "select " + laneColumns + `, count(*) filter (where t.ready), count(*) filter (where t.state = 1 and not t.ready),
-		count(*) filter (where t.state = 2), count(*) filter (where t.state = 3), coalesce(min(t.ready_at) filter (where t.ready), 0)
-	from (select lane, state, ready_at, state = 0 or state = 1 and due <= millrace.clock() as ready from millrace.tasks) as t
+		count(*) filter (where t.state = 2), count(*) filter (where t.state = 3), coalesce(min(t.rank + t.priority * 2000000::bigint) filter (where t.ready), 0)
+	from (select lane, state, rank, priority, state = 0 or state = 1 and due <= millrace.clock() as ready from millrace.tasks) as t
 	join millrace.lanes as l on l.id = t.lane
 	where l.tenant = $1 group by l.id order by l.queue, l.handler, l.workflow`
 

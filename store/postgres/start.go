@@ -105,10 +105,14 @@ func (s *Store) begin(ctx context.Context, items []*starting, out []store.Starte
 	for _, m := range items {
 		if m.content == nil {
 			fine = append(fine, m.member)
-			c.add(m)
 		}
 	}
 	b := newBatch(fine)
+	for _, m := range items {
+		if m.content == nil {
+			c.add(m)
+		}
+	}
 	var found []prior
 	err := s.run(ctx, "start", func(p *pipeline) {
 		c.queue(p)
@@ -214,21 +218,24 @@ const (
 		order by i.tenant, i.workflow, i.key
 		on conflict (tenant, workflow, key) do nothing`
 	// Those whose key is theirs, and whose id is new.
-	createSQL = `insert into millrace.runs (id, tenant, workflow, workflow_version, key, home, machine_version, created_at, version,
+	createSQL = `with made as (insert into millrace.runs (id, tenant, workflow, workflow_version, key, home, machine_version, created_at, version,
 			seq, at, started_at, finished_at, rare, status, error, error_step, error_code, options, labels, doc)
 		select i.id, i.tenant, i.workflow, i.workflow_version, i.key, i.home, i.machine_version, i.created_at, 1, i.seq, i.at,
 			i.started_at, i.finished_at, i.rare, i.status, i.error, i.step, i.code, i.options, i.labels::jsonb, i.doc
-		from unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::text[], $6::text[], $7::int[], $8::bigint[], $9::bigint[],
-			$10::bigint[], $11::bigint[], $12::bigint[], $13::bool[], $14::text[], $15::bytea[], $16::text[], $17::text[], $18::text[],
-			$19::text[], $20::bytea[], $21::bigint[])
+		from unnest($2::uuid[], $3::text[], $4::text[], $5::int[], $6::text[], $7::text[], $8::int[], $9::bigint[], $10::bigint[],
+			$11::bigint[], $12::bigint[], $13::bigint[], $14::bool[], $15::text[], $16::bytea[], $17::text[], $18::text[], $19::text[],
+			$20::text[], $21::bytea[], $22::bigint[])
 			as i(id, tenant, workflow, workflow_version, key, home, machine_version, created_at, seq, at, started_at, finished_at,
 				rare, status, error, step, code, options, labels, doc, stamp)
-		where abs(i.stamp - millrace.clock()) <= 1000000
+		where abs(i.stamp - (select millrace.clock())) <= 1000000
 			and (i.key = '' or exists (select from millrace.run_keys as k
 				where k.tenant = i.tenant and k.workflow = i.workflow and k.key = sha256(convert_to(i.key, 'UTF8'))
 					and k.run = i.id and k.xmin = pg_current_xact_id_if_assigned()::xid))
 		order by i.id
-		on conflict (id) do nothing`
+		on conflict (id) do nothing
+		returning id)
+	select set_config('millrace.lost', coalesce((select string_agg(i.n::text, ',')
+		from unnest($1::int[], $2::uuid[]) as i(n, id) where i.id not in (select id from made)), ''), true)`
 )
 
 type createColumns struct {
@@ -248,7 +255,7 @@ type createColumns struct {
 
 func (c *createColumns) add(s *starting) {
 	h := &s.member.Run.Header
-	c.runColumns.add(0, s.member)
+	c.runColumns.add(s.member)
 	c.workflow, c.key = append(c.workflow, h.Workflow), append(c.key, h.Key)
 	c.home, c.options = append(c.home, h.Home), append(c.options, h.Options.Encode())
 	c.workflowVersion = append(c.workflowVersion, int32(h.Version)) //nolint:gosec // counted from 1
@@ -270,6 +277,6 @@ func (c *createColumns) queue(p *pipeline) {
 	if len(c.run) == 0 {
 		return
 	}
-	p.do(createSQL, c.run, c.tenant, c.workflow, c.workflowVersion, c.key, c.home, c.machine, c.created, c.seq, c.at, c.started,
+	p.do(createSQL, c.n, c.run, c.tenant, c.workflow, c.workflowVersion, c.key, c.home, c.machine, c.created, c.seq, c.at, c.started,
 		c.finished, c.rare, c.status, c.failure, c.step, c.code, c.options, c.labels, c.doc, c.stamp)
 }

@@ -14,13 +14,13 @@ import (
 
 var makeLanesSQL = `insert into millrace.lanes (tenant, queue, handler, workflow, paused)
 	select i.tenant, i.queue, i.handler, i.workflow, ` + fmt.Sprintf(coveredSQL, "i.queue", "i.workflow", "i.tenant") + `
-	from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[]) with ordinality
-		as i(run, tenant, queue, handler, workflow, ord)` + wins + `
-	order by i.ord on conflict (tenant, queue, handler, workflow) do nothing`
+	from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[]) with ordinality
+		as i(n, tenant, queue, handler, workflow, ord)
+	where ` + won + ` order by i.ord on conflict (tenant, queue, handler, workflow) do nothing`
 
 // makeLanes makes the lanes that the winners' tasks need and that this handle does not know: whoever makes lanes is alone.
 func (b *batch) makeLanes(p *pipeline) {
-	var runs [][16]byte
+	var numbers []int32
 	var c laneColumnsOf
 	seen := map[store.Lane]bool{}
 	for _, m := range b.members {
@@ -35,13 +35,13 @@ func (b *batch) makeLanes(p *pipeline) {
 				continue
 			}
 			seen[lane] = true
-			runs = append(runs, m.id)
+			numbers = append(numbers, m.k)
 			c.add(lane)
 		}
 	}
-	if len(runs) > 0 {
+	if len(numbers) > 0 {
 		p.lockLanes()
-		p.do(makeLanesSQL, runs, c.tenant, c.queue, c.handler, c.workflow)
+		p.do(makeLanesSQL, numbers, c.tenant, c.queue, c.handler, c.workflow)
 	}
 }
 
@@ -53,78 +53,107 @@ func (c *laneColumnsOf) add(l store.Lane) {
 }
 
 // startSQL inserts tasks, as leased when they are handed over: ready now, of a lane that is not paused, and among the first of
-// their run that are. Lanes are found by their unique names, once for all tasks of one.
-const startSQL = `with named as materialized (
-		select array_agg(coalesce(l.id, 0) order by x.k) as ids, array_agg(coalesce(l.paused, true) order by x.k) as paused
+// their run that are. Lanes are found by their unique names, once for all tasks of one; hands are counted from 1.
+const startSQL = `with f as materialized (
+		select millrace.clock() as now, array_agg(coalesce(l.id, 0) order by x.k) as ids,
+			array_agg(coalesce(l.paused, true) order by x.k) as paused
 		from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality as x(tenant, queue, handler, workflow, k)
 		left join millrace.lanes as l
-			on l.tenant = x.tenant and l.queue = x.queue and l.handler = x.handler and l.workflow = x.workflow),
-	started as materialized (
-		select i.*, named.ids[i.k] as lane, i.hand and not named.paused[i.k] and i.due <= millrace.clock() as able
-		from unnest($5::uuid[], $6::int[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
-			$13::bigint[], $14::int[], $15::int[], $16::bool[], $17::bool[], $18::int[], $19::text[], $20::text[], $21::bytea[],
-			$22::bigint[], $23::text[], $24::bigint[]) with ordinality
-			as i(run, k, path, rank, due, ready_at, cause, entry, lease_ms, priority, attempt, held, hand, room, refs, documents, env,
-				token, owner, lease, ord)` + wins + `cross join named),
-	handed as materialized (%s)
-	insert into millrace.tasks as t (run, path, lane, rank, due, ready_at, cause, entry, lease_ms, priority, attempt, state, token,
-		owner, lease_until, claimed_at, refs, documents, env)
-	select i.run, i.path, i.lane, i.rank, case when i.handed or i.due <= millrace.clock() then 0 else i.due end, i.ready_at, i.cause,
-		i.entry, i.lease_ms, i.priority, case when i.handed then i.attempt + 1 else i.attempt end,
-		case when i.handed then 2 when i.held then 3 when i.due > millrace.clock() then 1 else 0 end,
-		case when i.handed then i.token else 0 end, case when i.handed then i.owner else '' end,
-		case when not i.handed then 0 when i.lease_ms > 0 then millrace.clock() + i.lease_ms * 1000 else millrace.clock() + i.lease end,
-		case when i.handed then millrace.clock() else 0 end, i.refs::text[], i.documents::text[], i.env
-	from handed as i
+			on l.tenant = x.tenant and l.queue = x.queue and l.handler = x.handler and l.workflow = x.workflow)
+	insert into millrace.tasks as t (run, path, lane, rank, due, cause, entry, lease_ms, priority, attempt, state, token, owner,
+		lease_until, claimed_at, refs, documents, env)
+	select run, path, ids[k], rank, case when handed or due <= now then 0 else due end, cause, entry, lease_ms, priority,
+		attempt + handed::int, case when handed then 2 when held then 3 when due > now then 1 else 0 end,
+		case when handed then ($5::bigint[])[hand] else 0 end, case when handed then ($6::text[])[hand] else '' end,
+		case when not handed then 0 when lease_ms > 0 then now + lease_ms * 1000 else now + ($7::bigint[])[hand] end,
+		case when handed then now else 0 end, refs::text[], documents::text[], env
+	from (select *, %s as handed
+		from (select i.*, f.now, f.ids, i.hand > 0 and not f.paused[i.k] and i.due <= f.now as able
+			from f cross join unnest($8::int[], $9::uuid[], $10::int[], $11::text[], $12::bigint[], $13::bigint[], $14::int[],
+				$15::int[], $16::bigint[], $17::int[], $18::int[], $19::bool[], $20::int[], $21::int[], $22::text[], $23::text[],
+				$24::bytea[]) with ordinality
+				as i(n, run, k, path, rank, due, cause, entry, lease_ms, priority, attempt, held, hand, room, refs, documents, env, ord)
+			where ` + won + `) as i) as i
 	returning t.run, t.path, t.lane, t.attempt, t.state = 2`
 
 var (
 	// When a run may have more tasks than room for them, those are counted that are able.
-	startCountedSQL = fmt.Sprintf(startSQL, `select *, able and count(*) filter (where able)
-		over (partition by run order by ord) <= room as handed from started`)
-	startAllSQL = fmt.Sprintf(startSQL, "select *, able as handed from started")
+	startCountedSQL = fmt.Sprintf(startSQL, "able and count(*) filter (where able) over (partition by run order by ord) <= room")
+	startAllSQL     = fmt.Sprintf(startSQL, "able")
 )
 
 type taskRows struct {
-	lanes                                     laneColumnsOf
-	run                                       [][16]byte
-	k, priority, attempt, room                []int32
-	rank, due, readyAt, cause, entry, leaseMS []int64
-	token, lease                              []int64
-	held, hand                                []bool
-	path, owner                               []string
-	refs, documents                           []*string
-	env                                       [][]byte
+	rowsOf
+	lanes                            laneColumnsOf
+	hands                            handColumns
+	k, hand, priority, attempt, room []int32
+	cause, entry                     []int32
+	rank, due, leaseMS               []int64
+	held                             []bool
+	path                             []string
+	refs, documents                  []*string
+	env                              [][]byte
 }
 
-func (c *taskRows) add(k int, s *start) {
-	readyAt := s.Due
-	if s.Due == 0 {
-		readyAt = s.of.At
-	}
+func (c *taskRows) add(k int32, s *start) {
 	entry, refs := encodeRefs(s.Refs)
-	c.run, c.k, c.path = append(c.run, s.of.id), append(c.k, int32(k)), append(c.path, s.Path) //nolint:gosec // few
-	c.rank, c.due = append(c.rank, int64(readyAt)-int64(s.Priority)*perBoost), append(c.due, int64(s.Due))
-	c.readyAt, c.cause, c.entry = append(c.readyAt, int64(readyAt)), append(c.cause, s.cause), append(c.entry, entry)
+	c.rowsOf.add(s.of)
+	c.k, c.hand, c.path = append(c.k, k), append(c.hand, c.hands.number(s)), append(c.path, s.Path)
+	c.rank, c.due = append(c.rank, int64(s.readyAt())-int64(s.Priority)*perBoost), append(c.due, int64(s.Due))
+	c.cause, c.entry = append(c.cause, int32(s.cause)), append(c.entry, int32(entry))                           //nolint:gosec // bounded by the machine
 	c.leaseMS, c.priority = append(c.leaseMS, s.Lease), append(c.priority, int32(s.Priority))                   //nolint:gosec // bounded by the format
 	c.attempt, c.room = append(c.attempt, int32(s.Attempt)), append(c.room, int32(min(s.of.Hand.Limit, 1<<20))) //nolint:gosec // bounded
-	c.held, c.hand = append(c.held, s.held), append(c.hand, s.hand)
+	c.held, c.env = append(c.held, s.held), append(c.env, s.env)
 	c.refs, c.documents = append(c.refs, literal(refs)), append(c.documents, literal(machine.Documents(s.Path)))
-	c.env, c.token = append(c.env, s.env), append(c.token, s.of.Hand.Token)
-	c.owner, c.lease = append(c.owner, s.of.Hand.Owner), append(c.lease, s.of.Hand.Lease.Microseconds())
+}
+
+func (s *start) readyAt() machine.Time {
+	if s.Due == 0 {
+		return s.of.At
+	}
+	return s.Due
+}
+
+// handColumns are whom tasks are handed over to: one for a whole batch, as a rule.
+type handColumns struct {
+	of           []handed
+	token, lease []int64
+	owner        []string
+}
+
+type handed struct {
+	owner string
+	token int64
+	lease time.Duration
+}
+
+// number gives the number of the one that s may be handed to, from 1; 0: nobody.
+func (c *handColumns) number(s *start) int32 {
+	if !s.hand {
+		return 0
+	}
+	h := handed{s.of.Hand.Owner, s.of.Hand.Token, s.of.Hand.Lease}
+	for i := len(c.of) - 1; i >= 0; i-- {
+		if c.of[i] == h {
+			return int32(i) + 1 //nolint:gosec // few
+		}
+	}
+	c.of = append(c.of, h)
+	c.token, c.lease, c.owner = append(c.token, h.token), append(c.lease, h.lease.Microseconds()), append(c.owner, h.owner)
+	return int32(len(c.of)) //nolint:gosec // few
 }
 
 // start inserts the tasks that are there in the end, and hands over what may be.
 func (b *batch) start(p *pipeline) {
 	var c taskRows
-	numbers := map[store.Lane]int{}
+	numbers := map[store.Lane]int32{}
 	counted := false
 	for _, m := range b.members {
 		counted = counted || m.hands > m.Hand.Limit
 		for _, s := range m.starts {
 			k := numbers[s.lane]
 			if k == 0 {
-				k = len(numbers) + 1
+				k = int32(len(numbers)) + 1 //nolint:gosec // few
 				numbers[s.lane] = k
 				c.lanes.add(s.lane)
 			}
@@ -138,9 +167,9 @@ func (b *batch) start(p *pipeline) {
 	if counted {
 		query = startCountedSQL
 	}
-	l := &c.lanes
-	p.each(query, b.seeStarted(p.s), l.tenant, l.queue, l.handler, l.workflow, c.run, c.k, c.path, c.rank, c.due, c.readyAt, c.cause,
-		c.entry, c.leaseMS, c.priority, c.attempt, c.held, c.hand, c.room, c.refs, c.documents, c.env, c.token, c.owner, c.lease)
+	l, h := &c.lanes, &c.hands
+	p.each(query, b.seeStarted(p.s), l.tenant, l.queue, l.handler, l.workflow, h.token, h.owner, h.lease, c.n, c.run, c.k, c.path,
+		c.rank, c.due, c.cause, c.entry, c.leaseMS, c.priority, c.attempt, c.held, c.hand, c.room, c.refs, c.documents, c.env)
 }
 
 // seeStarted keeps what was handed over, and the names of lanes.
@@ -192,10 +221,7 @@ func (b *batch) handed(m *member) []store.Claimed {
 func (s *start) task(put placed) store.Task {
 	t := store.Task{
 		RunID: s.of.Run.ID, Path: s.Path, Lane: s.lane, Priority: s.Priority, Attempt: put.attempt, Env: s.Env,
-		Refs: slices.Clone(s.Refs), Cause: s.cause, Lease: s.Lease, ReadyAt: s.Due,
-	}
-	if s.Due == 0 {
-		t.ReadyAt = s.of.At
+		Refs: slices.Clone(s.Refs), Cause: s.cause, Lease: s.Lease, ReadyAt: s.readyAt(),
 	}
 	t.Lane.ID = put.lane
 	return t
@@ -213,11 +239,4 @@ func (b *batch) payloads(m *member, refs []machine.Ref) map[machine.Ref]json.Raw
 		}
 	}
 	return out
-}
-
-func leaseOf(t *store.Task, lease time.Duration) time.Duration {
-	if t.Lease > 0 {
-		return time.Duration(t.Lease) * time.Millisecond
-	}
-	return lease
 }

@@ -64,7 +64,7 @@ create table millrace.scopes (
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, vacuum_truncate = off);
 
 create table millrace.lanes (
-  id       bigint  not null primary key generated always as identity,
+  id       int     not null primary key generated always as identity,
   tenant   text    not null collate "C",
   queue    text    not null collate "C",
   handler  text    not null collate "C",
@@ -84,21 +84,21 @@ create table millrace.pauses (
   primary key (tenant, kind, name)
 );
 
--- state: 0 ready, 1 delayed, 2 leased, 3 on hold. entry is the one entry of the journal that the task's programs read; 0: none,
+-- rank is the time at which the task became ready, less 2 s for each point of priority. state: 0 ready, 1 delayed, 2 leased,
+-- 3 on hold. entry is the one entry of the journal that the task's programs read; 0: none,
 -- or refs lists what they read. documents are those from the root down to the task's scope; null: the root's alone.
 create table millrace.tasks (
   run         uuid     not null,
-  lane        bigint   not null,
   rank        bigint   not null,
   due         bigint   not null,
-  ready_at    bigint   not null,
-  cause       bigint   not null,
-  entry       bigint   not null,
-  lease_ms    bigint   not null,
   token       bigint   not null default 0,
   lease_until bigint   not null default 0,
   claimed_at  bigint   not null default 0,
+  lease_ms    bigint   not null,
+  lane        int      not null,
   priority    int      not null,
+  cause       int      not null,
+  entry       int      not null,
   attempt     int      not null check (attempt >= 0),
   state       smallint not null check (state between 0 and 3),
   stop        boolean  not null default false,
@@ -118,9 +118,9 @@ create index tasks_leased on millrace.tasks (lease_until) where state = 2;
 
 create table millrace.journal (
   run     uuid   not null,
-  seq     bigint not null check (seq > 0),
   at      bigint not null,
-  cause   bigint not null,
+  seq     int    not null check (seq > 0),
+  cause   int    not null,
   attempt int    not null,
   kind    text   not null,
   path    text   not null,
