@@ -85,6 +85,7 @@ func (t *turn) park(p *place, s *workflow.Step, e *Error) {
 
 func (t *turn) parkItem(it item, live *Live, e *Error) {
 	it.chunk.States[it.i] = StepParked
+	it.box.Parked++
 	live.Parked = e
 	t.parked(it.q.path, e)
 }
@@ -108,6 +109,7 @@ func (t *turn) stopParkedItem(q *place, box *Box) {
 	set(&c.Err, i, t.errorData(q.path, c.Live[i].Parked))
 	delete(c.Live, i)
 	box.Open--
+	box.Parked--
 }
 
 // parkedAt finds the parked step or item at a path; ok is false when none is.
@@ -139,6 +141,7 @@ func (t *turn) redriveParked() bool {
 	live.Parked, live.Counts, live.Since = nil, nil, 0
 	t.newInput(live)
 	if it.q != nil {
+		it.box.Parked--
 		it.chunk.States[it.i] = StepReady
 		if hasFor(sp.step) {
 			live.Since = t.run.At
@@ -177,6 +180,7 @@ func (t *turn) dropParked() bool {
 	e := live.Parked
 	live.Parked = nil
 	if it.q != nil {
+		it.box.Parked--
 		t.itemFailedForGood(it, e)
 		return true
 	}
@@ -210,16 +214,35 @@ func (t *turn) settleDown() bool {
 	root := rootPlace(t.def)
 	switch c := d.Control; {
 	case t.run.Root.Stop != nil:
-		if d.Undo != nil && d.Undo.Stuck > 0 && t.quiet(root) {
+		if d.Undo != nil && d.Undo.Stuck > 0 && !t.setOff() && t.quiet(root) {
 			t.finish(Dead, t.run.Root.Stop, Data{})
 			return true
 		}
-	case c != nil && c.Parked > 0 && t.quiet(root):
+	case c != nil && c.Parked > 0 && !t.setOff() && t.quiet(root):
 		t.setStatus(Parked)
 	case t.status() == Parked:
 		t.setStatus(Running)
 	}
 	return false
+}
+
+// setOff says whether this turn has started what will bring an event by itself: then nobody need look further.
+func (t *turn) setOff() bool {
+	timers := 0
+	for _, effect := range t.effects {
+		switch e := effect.(type) {
+		case StartTask:
+			return true
+		case SetTimer:
+			if e.Key != timerDeadline {
+				timers++
+			}
+		case CancelTimer: // perhaps of one that was set in this turn: look
+			timers = 0
+		default:
+		}
+	}
+	return timers > 0
 }
 
 // quiet says whether only what waits for a person is under way in a scope.
@@ -251,6 +274,9 @@ func (t *turn) quietBox(p *place, s *workflow.Step) bool {
 		return box.Open > 0 && !slices.ContainsFunc(open, func(q *place) bool { return !t.quiet(q) })
 	}
 	ap := t.path(p, s)
+	if p.indexed(s, ap, a.Body, 0).isItemTask() {
+		return box.Open == box.Parked
+	}
 	for i := range box.reach() {
 		path := chunkPath(ap, i)
 		t.stored(path)
