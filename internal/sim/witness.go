@@ -239,19 +239,27 @@ func (t *witness) won(r *run, s *store.Settlement, before map[string]store.Live)
 	t.effects(r, s, before)
 }
 
+// again notes that an ended run goes on from its beginning.
+func (r *run) again() {
+	r.retries++
+	r.cancelled, r.lastly = false, false
+}
+
 // ordered notes what people asked for.
 func (t *witness) ordered(r *run, e *store.Entry) {
 	switch e.Kind {
 	case machine.CancelRequested:
 		r.cancelled = true
 	case machine.RetryRequested:
-		r.retries++
-		r.cancelled, r.lastly = false, false
+		r.again()
 	case machine.TaskSucceeded:
 		r.done[e.Path] = true
 	case machine.TaskLate:
 		r.late[e.Path] = r.late[e.Path] || e.Name == machine.LateSuccess
 	case machine.RedriveRequested:
+		if e.Name == string(machine.LetterFailure) {
+			r.again()
+		}
 		r.redriven[e.Path]++
 		var o machine.Order
 		if json.Unmarshal(e.Payload, &o) == nil && o.Input != nil {
