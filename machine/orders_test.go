@@ -60,6 +60,9 @@ func (k *thicket) body(depth int) object {
 	graph, keys := object{}, []string{}
 	for range n {
 		key, step := k.step(depth)
+		if depth == 0 && k.chance(5) {
+			step = object{"savepoint": true}
+		}
 		var after []string
 		for _, before := range keys {
 			if k.chance(3) {
@@ -173,12 +176,22 @@ func (k *thicket) handling(s object, kind string, depth int) {
 // ledger is what a plain bookkeeper notes of a run from outside: what was told and what was started.
 type ledger struct {
 	w      *world
-	ended  map[string]int  // when the last thing happened that ended an activation, by path
-	began  map[string]bool // an attempt was answered, or somebody held it when it was stopped
-	failed map[string]bool // it ended with a failure
-	undone map[string]bool // its compensation succeeded
-	last   map[string]int  // by unit: when what was undone last in it had ended
+	ended  map[string]int    // when the last thing happened that ended an activation, by path
+	began  map[string]bool   // an attempt was answered, or somebody held it when it was stopped
+	failed map[string]bool   // it ended with a failure
+	undone map[string]bool   // its compensation succeeded
+	by     map[string]string // the unit in whose plan that was
+	last   map[string]int    // by unit: when what was undone last in it had ended
 	lines  []string
+
+	cancelled bool
+}
+
+func newLedger(w *world) *ledger {
+	return &ledger{
+		w: w, ended: map[string]int{}, began: map[string]bool{}, failed: map[string]bool{}, undone: map[string]bool{},
+		by: map[string]string{}, last: map[string]int{},
+	}
 }
 
 // tell tells the world an event and notes what came of it.
@@ -193,6 +206,10 @@ func (l *ledger) tell(ev Event) {
 		return
 	}
 	l.lines = append(l.lines, fmt.Sprintf("%s %s %s", ev.Kind, ev.Name, ev.Path))
+	l.cancelled = l.cancelled || ev.Kind == CancelRequested
+	if ev.Kind == AbortRequested && l.w.status != Aborted {
+		l.w.fault("an abort was heard, and the run is %s", l.w.status)
+	}
 	for n := seq; n < l.w.seq; n++ { // with what the stops led to
 		e := l.w.journal[n]
 		switch e.Kind {
@@ -238,6 +255,7 @@ func (l *ledger) started(e StartTask) {
 		l.w.fault("%s is undone, and no attempt of it began", path)
 	}
 	unit := l.unit(path)
+	l.by[path] = unit
 	if before, ok := l.last[unit]; ok && before < l.ended[path] {
 		l.w.fault("%s is undone in the unit %q after what ended before it", path, unit)
 	}
@@ -383,9 +401,19 @@ func (l *ledger) finish(doomed bool) (n int) {
 
 // balance says what was not undone that should have been, of a run that is undone.
 func (l *ledger) balance() {
+	if l.cancelled != (l.w.status == Cancelled) {
+		l.w.fault("cancelled: %t, and the run is %s", l.cancelled, l.w.status)
+	}
+	safe := l.protected()
 	for path, began := range l.began {
 		step, err := Locate(l.w.def, path)
 		if err != nil || !began || strings.HasSuffix(path, undoSuffix) || step.Compensate == nil || strings.HasPrefix(path, "finally") {
+			continue
+		}
+		if safe[l.rootStep(path)] {
+			if l.undone[path] && l.by[path] == "" {
+				l.w.fault("%s leads to a savepoint, and was undone", path)
+			}
 			continue
 		}
 		handled := l.failed[path] && (len(step.Catch) > 0 || step.OnError != workflow.OnErrorFail)
@@ -393,6 +421,41 @@ func (l *ledger) balance() {
 			l.w.fault("%s began, and was not undone", path)
 		}
 	}
+}
+
+// protected gives the steps of the root from which a way of taken edges leads to a savepoint that was reached.
+func (l *ledger) protected() map[*workflow.Step]bool {
+	safe, root := map[*workflow.Step]bool{}, l.w.load("", false).Root
+	steps := l.w.def.Body.Steps
+	for range steps { // as often as the longest way is long
+		for i, s := range steps {
+			if _, ok := s.Action.(*workflow.Savepoint); ok && root.States[i] == StepSucceeded {
+				safe[s] = true
+			}
+			for _, e := range s.Out {
+				taken := root.States[i] == StepFailed && s.OnError == workflow.OnErrorContinue
+				switch root.States[i] {
+				case StepSucceeded, StepCompensated, StepCaught:
+					taken = true
+				default:
+				}
+				safe[s] = safe[s] || taken && safe[steps[e.To]]
+			}
+		}
+	}
+	return safe
+}
+
+func (l *ledger) rootStep(path string) *workflow.Step {
+	sp, err := locate(l.w.def, path)
+	if err != nil {
+		return nil
+	}
+	step := sp.step
+	for q := sp.at; q.up != nil; q = q.up {
+		step = q.owner
+	}
+	return step
 }
 
 // covered says whether something around a path has a compensation of its own.
@@ -423,7 +486,7 @@ func TestWhateverIsToldARunEndsDoneOrUndone(t *testing.T) {
 			t.Fatalf("%v\n%s", err, source)
 		}
 		w := newWorld(def)
-		l := &ledger{w: w, ended: map[string]int{}, began: map[string]bool{}, failed: map[string]bool{}, undone: map[string]bool{}, last: map[string]int{}}
+		l := newLedger(w)
 		l.tell(Event{Kind: RunStarted, Payload: json.RawMessage(`{"i": 1}`)})
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
 			if l.random(t); len(w.faults) > 0 {

@@ -320,6 +320,11 @@ func (w *world) check(ev Event) {
 		w.fault("after %s %s: live tasks are %v, the documents say %v", ev.Kind, ev.Path, live, want)
 	}
 	w.mustAnswer()
+	for path, task := range w.tasks {
+		if w.status == Paused && !task.held && !task.Held {
+			w.fault("after %s %s: the run is paused, and %s can be claimed", ev.Kind, ev.Path, path)
+		}
+	}
 	same, effects, err := w.apply(all, ev) // invariant 10: an event that was told already
 	if err != nil || same.Seq != all.Seq || len(effects) > 0 {
 		if ev.Kind != TimerFired || w.timers[ev.Path] == 0 { // a timer that was set anew has the same name
