@@ -15,7 +15,7 @@ RACE = $$(command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 TOOL = $$($(GO) -C tools tool -n $(1))
 GOFILES = $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v /testdata/)
 
-.PHONY: test short build lint fmt docs due bench fuzz cover sim crash examples ci clean help
+.PHONY: test short build lint fmt docs due bench bench-peers fuzz cover sim crash examples ci clean help
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,12 @@ due: ## name the statements due by STAGE that no test holds
 
 bench: ## the workloads of docs/performance.md with the ceiling beside them, verified
 	$(GO) run ./bench/workloads $(BENCH)
+
+# A module of its own, so that the peers stay out of this one's.
+bench-peers: ## Millrace beside other engines on both databases: lines of JSON, a table and a chart in bin/bench
+	@mkdir -p bin/bench
+	$(GO) run -C bench/peers . -lines '$(CURDIR)/bin/bench/lines.jsonl' -table '$(CURDIR)/bin/bench/table.md' \
+		-chart '$(CURDIR)/bin/bench/chart.svg' $(BENCH)
 
 fuzz: ## each fuzz target for FUZZTIME
 	GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh

@@ -31,8 +31,6 @@ type Database interface {
 	Open(ctx context.Context) (store.Store, error)
 	// Copy stores n more runs like the only one that is there, which has ended, under older ids. No store is open meanwhile.
 	Copy(ctx context.Context, n int) error
-	// Analyze refreshes the statistics by which the database plans.
-	Analyze(ctx context.Context) error
 }
 
 // Payload is what runs are started with and what handlers return: about 100 bytes of JSON.

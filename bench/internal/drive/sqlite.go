@@ -21,9 +21,6 @@ func (f SQLite) Open(ctx context.Context) (store.Store, error) {
 	return millracesqlite.Open(ctx, string(f), millracesqlite.Options{})
 }
 
-// Analyze does nothing: the store needs no statistics.
-func (SQLite) Analyze(context.Context) error { return nil }
-
 const copyAtOnce = 50_000
 
 // Copy copies the run row by row.
