@@ -58,7 +58,12 @@ func (b *batch) losers() []*member {
 
 // won holds for rows i of the winners: the statement that decides who wins leaves the numbers of the others in a setting of
 // the transaction, which is empty nearly always.
-const won = "i.n <> all ((select string_to_array(current_setting('millrace.lost'), ',')::int[])::int[])"
+const won = "i.n <> all ((select string_to_array(current_setting('millrace_batch.lost'), ',')::int[])::int[])"
+
+// Statements ask for many rows by key in a way that the planner cannot turn around, whatever size it believes a table to have:
+// a plan may be made while a table is empty, and outlive that. What they read stands in a lateral subquery with a limit; what
+// they lock too, and is then changed at the place (ctid) at which it was locked; what they change without a lock is found by
+// "run = any (array[i.run])", which can be looked up and not be joined by walking the whole index.
 
 // advanceSQL moves the runs on whose version, journal and guards are as they should be, and whose time is right. It finds
 // rows in the primary keys of tasks and runs alone. A guard under a token needs no lock: only who holds the run's row can end
@@ -66,7 +71,9 @@ const won = "i.n <> all ((select string_to_array(current_setting('millrace.lost'
 // runs that others hold are passed over; a lock that was waited for is followed by a look at what the row has become.
 const advanceSQL = `with broken as materialized (
 		select g.n from unnest($1::int[], $2::uuid[], $3::text[], $4::bigint[]) as g(n, run, path, token)
-		where not exists (select from millrace.tasks as t where t.run = g.run and t.path = g.path and t.token = g.token)
+		left join lateral (select true as held from millrace.tasks where run = g.run and path = g.path and token = g.token
+			limit 1) as t on true
+		where t.held is null
 		union all
 		select g.n from unnest($5::int[], $6::uuid[], $7::text[]) as g(n, run, path)
 		left join lateral (select true as free from millrace.tasks where run = g.run and path = g.path and token = 0
@@ -90,7 +97,7 @@ const advanceSQL = `with broken as materialized (
 			error_code = case when i.keeps then r.error_code else i.code end
 		from locked as i where r.ctid = i.place
 		returning i.n)
-	select array(select n from moved), millrace.clock(), set_config('millrace.lost', coalesce(
+	select array(select n from moved), millrace.clock(), set_config('millrace_batch.lost', coalesce(
 		(select string_agg(n::text, ',') from unnest($8::int[]) as n where n not in (select n from moved)), ''), true)`
 
 // rareStatuses are those that the index runs_rare finds: looked for, and few.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -83,7 +84,7 @@ func benchStore(b *testing.B, url string) *Store {
 	schema := fmt.Sprintf("bench_%d_%d", os.Getpid(), benchSchemas.Add(1))
 	s := open(b, url, Options{Schema: schema, Migrate: true})
 	b.Cleanup(func() {
-		if _, err := s.pool.Exec(b.Context(), "drop schema "+schema+" cascade"); err != nil {
+		if _, err := s.pool.Exec(context.WithoutCancel(b.Context()), "drop schema "+schema+" cascade"); err != nil {
 			b.Log(err)
 		}
 	})

@@ -31,7 +31,7 @@ const (
 	// locked than are asked for, because a lane is walked only when those before it did not give enough.
 	pickSQL = `with picked as materialized (
 		select w.ord, t.* from unnest($1::bigint[], $2::bigint[]) with ordinality as w(lane, n, ord)
-		join millrace.lanes as l on l.id = w.lane and not l.paused
+		cross join lateral (select id from millrace.lanes where id = w.lane and not paused limit 1) as l
 		cross join lateral (
 			select ctid as place, run, path, rank, entry, refs, documents from millrace.tasks
 			where lane = l.id and state = 0 order by rank limit w.n
@@ -40,8 +40,9 @@ const (
 	// The tasks of one run, in the primary key: few beside those of its lanes, so that they are sorted.
 	pickRunSQL = `with picked as materialized (
 		select 1 as ord, t.ctid as place, t.run, t.path, t.rank, t.entry, t.refs, t.documents
-		from millrace.tasks as t join millrace.lanes as l on l.id = t.lane
-		where t.run = $1 and t.state = 0 and not l.paused and l.handler = any ($2::text[])
+		from millrace.tasks as t
+		where t.run = $1 and t.state = 0
+			and (select not l.paused and l.handler = any ($2::text[]) from millrace.lanes as l where l.id = t.lane)
 			and exists (select from millrace.runs where id = $1 and tenant = $8)
 		order by t.rank, t.path limit $3
 		for no key update of t skip locked)`
@@ -60,7 +61,7 @@ const (
 		from sized as z
 		where p.ctid = z.place and (z.total <= $7 or z.nth = 1)
 		returning p.*, z.payload, z.seqs, z.payloads, z.value_refs, z.value_data, z.paths, z.docs, z.ord)
-	select ` + takenColumns + ", " + stateColumns + ` from taken as p join millrace.runs as r on r.id = p.run
+	select ` + takenColumns + ", " + stateColumns + ` from taken as p cross join lateral (select * from millrace.runs where id = p.run limit 1) as r
 	order by p.ord, p.rank, p.run, p.path`
 	takenColumns = taskColumns + ", p.payload, p.seqs, p.payloads, p.value_refs, p.value_data, p.paths, p.docs"
 )
@@ -156,7 +157,8 @@ func (s *Store) bring(ctx context.Context, g *gather, token int64) ([]store.Clai
 // postponeSQL undoes a claim, and delays what was claimed.
 const postponeSQL = `update millrace.tasks as t set state = 1, due = millrace.clock() + $4, attempt = t.attempt - 1, token = 0,
 	owner = '', lease_until = 0, claimed_at = 0
-	from unnest($1::uuid[], $2::text[]) as d(run, path) where t.run = d.run and t.path = d.path and t.token = $3`
+	from unnest($1::uuid[], $2::text[]) as d(run, path) 
+	where t.run = any (array[d.run]) and t.path = d.path and t.token = $3`
 
 func (s *Store) postpone(ctx context.Context, damaged []*brought, token int64) error {
 	if len(damaged) == 0 {
@@ -185,7 +187,7 @@ func ids(list []id) [][16]byte {
 const heldUnderSQL = `with picked as materialized (
 		select * from millrace.tasks where state = 2 and owner = $1 and token = $2)
 	select ` + taskColumns + ", " + broughtColumns + ", " + stateColumns + ` from picked as p` + bringing + `
-	join millrace.runs as r on r.id = p.run order by p.run, p.path`
+	cross join lateral (select * from millrace.runs where id = p.run limit 1) as r order by p.run, p.path`
 
 // HeldBy is [store.Worker.HeldBy].
 func (s *Store) HeldBy(ctx context.Context, owner string, token int64) (out []store.Claimed, err error) {
@@ -224,7 +226,8 @@ const (
 				for no key update skip locked) as k) as k
 		where t.ctid = k.place`
 	standingSQL = `select h.ord, t.stop from unnest($1::uuid[], $2::text[], $3::bigint[]) with ordinality as h(run, path, token, ord)
-		join millrace.tasks as t on t.run = h.run and t.path = h.path and t.token = h.token and t.state = 2`
+		cross join lateral (select stop from millrace.tasks
+			where run = h.run and path = h.path and token = h.token and state = 2 limit 1) as t`
 )
 
 // Renew is [store.Worker.Renew].

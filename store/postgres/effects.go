@@ -18,12 +18,12 @@ import (
 const (
 	dropSQL = `delete from millrace.tasks as t
 		using unnest($1::int[], $2::uuid[], $3::text[], $4::bigint[]) as i(n, run, path, token)
-		where t.run = i.run and t.path = i.path and t.token = i.token and ` + won
+		where t.run = any (array[i.run]) and t.path = i.path and t.token = i.token and ` + won
 	deliverSQL = `update millrace.inbox as t set delivered = true, payload = null, facts = null
 		from unnest($1::int[], $2::uuid[], $3::bigint[]) as i(n, run, seq)
-		where t.run = i.run and t.seq = i.seq and not t.delivered and ` + won
+		where t.run = any (array[i.run]) and t.seq = i.seq and not t.delivered and ` + won
 	unsaveSQL = `delete from millrace.scopes as t using unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, path)
-		where t.run = i.run and t.path = i.path and ` + won
+		where t.run = any (array[i.run]) and t.path = i.path and ` + won
 	saveSQL = `insert into millrace.scopes (run, path, doc)
 		select i.run, i.path, i.doc from unnest($1::int[], $2::uuid[], $3::text[], $4::bytea[]) as i(n, run, path, doc)
 		where ` + won + " on conflict (run, path) do update set doc = excluded.doc"
@@ -34,19 +34,19 @@ const (
 		where ` + won
 	// What nobody holds goes, what is held is told. A claim that comes between is waited for, and leaves it held.
 	stopSQL = `delete from millrace.tasks as t using unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, path)
-		where t.run = i.run and t.path = i.path and t.token = 0 and ` + won
+		where t.run = any (array[i.run]) and t.path = i.path and t.token = 0 and ` + won
 	tellStopSQL = `update millrace.tasks as t set stop = true from unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, path)
-		where t.run = i.run and t.path = i.path and t.state = 2 and not t.stop and ` + won
+		where t.run = any (array[i.run]) and t.path = i.path and t.state = 2 and not t.stop and ` + won
 	bearSQL = `insert into millrace.tasks (run, path, lane, rank, due, cause, entry, lease_ms, priority, attempt, state, env)
 		select i.run, i.path, 0, 0, 0, 0, 0, 0, 0, 0, 0, '' from unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, path)
 		where ` + won
 	holdSQL = `update millrace.tasks as t set state = 3 from unnest($1::int[], $2::uuid[]) as i(n, run)
-		where t.run = i.run and t.state < 2 and ` + won
+		where t.run = any (array[i.run]) and t.state < 2 and ` + won
 	freeSQL = `update millrace.tasks as t set state = case when t.due > millrace.clock() then 1 else 0 end,
 			due = case when t.due > millrace.clock() then t.due else 0 end
-		from unnest($1::int[], $2::uuid[]) as i(n, run) where t.run = i.run and t.state = 3 and ` + won
+		from unnest($1::int[], $2::uuid[]) as i(n, run) where t.run = any (array[i.run]) and t.state = 3 and ` + won
 	cancelTimerSQL = `delete from millrace.timers as t using unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, key)
-		where t.run = i.run and t.key = i.key and ` + won
+		where t.run = any (array[i.run]) and t.key = i.key and ` + won
 	setTimerSQL = `insert into millrace.timers (run, key, tenant, due, cause) select i.run, i.key, i.tenant, i.due, i.cause
 		from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::bigint[]) as i(n, run, key, tenant, due, cause)
 		where ` + won + " on conflict (run, key) do update set due = excluded.due, cause = excluded.cause"
@@ -57,10 +57,10 @@ const (
 // endSQL deletes what is live of runs; those that keep their documents are told by $3.
 const endSQL = `with i as materialized (
 		select i.* from unnest($1::int[], $2::uuid[], $3::bool[]) as i(n, run, keep) where ` + won + `),
-	tasks as (delete from millrace.tasks as t using i where t.run = i.run),
-	timers as (delete from millrace.timers as t using i where t.run = i.run),
-	inbox as (delete from millrace.inbox as t using i where t.run = i.run)
-	delete from millrace.scopes as t using i where t.run = i.run and not i.keep and right(t.path, 2) <> ':]'`
+	tasks as (delete from millrace.tasks as t using i where t.run = any (array[i.run])),
+	timers as (delete from millrace.timers as t using i where t.run = any (array[i.run])),
+	inbox as (delete from millrace.inbox as t using i where t.run = any (array[i.run]))
+	delete from millrace.scopes as t using i where t.run = any (array[i.run]) and not i.keep and right(t.path, 2) <> ':]'`
 
 // carryOut adds all that follows the runs' rows, in the order of store.Settlement.
 func (b *batch) carryOut(p *pipeline) {
@@ -271,9 +271,9 @@ func (b *batch) put(p *pipeline) {
 const (
 	// What the tasks that are handed over read and their settlements do not carry: rows of primary keys.
 	payEntriesSQL = `select i.run, i.seq, j.payload from unnest($1::uuid[], $2::bigint[]) as i(run, seq)
-		join millrace.journal as j on j.run = i.run and j.seq = i.seq`
+		cross join lateral (select payload from millrace.journal where run = i.run and seq = i.seq limit 1) as j`
 	payValuesSQL = `select i.run, i.ref, v.data from unnest($1::uuid[], $2::text[]) as i(run, ref)
-		join millrace.run_values as v on v.run = i.run and v.ref = i.ref`
+		cross join lateral (select data from millrace.run_values where run = i.run and ref = i.ref limit 1) as v`
 )
 
 // pay reads what may be handed over with the tasks.

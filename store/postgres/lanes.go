@@ -103,7 +103,7 @@ const stockedSQL = `with recursive stock (lane) as (
 	ready as (select lane from stock limit $2),
 	due as (select lane from millrace.tasks where state = 1 and due <= millrace.clock() order by due limit 1000),
 	stocked as (select lane from ready union select lane from due where lane > $1)
-	select ` + laneColumns + ` from stocked join millrace.lanes as l on l.id = stocked.lane order by l.id limit $2`
+	select ` + laneColumns + ` from stocked cross join lateral (select * from millrace.lanes where id = stocked.lane limit 1) as l order by l.id limit $2`
 
 // Stocked is [store.Worker.Stocked].
 func (s *Store) Stocked(ctx context.Context, after int64, limit int) (out []store.Lane, err error) {

@@ -26,7 +26,7 @@ const (
 	closeSQL = `update millrace.dead_letters as t set state = i.how, closed_at = i.at
 		from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bool[])
 			as i(n, run, kind, path, how, at, every)
-		where t.run = i.run and t.state = 'open' and ` + won + `
+		where t.run = any (array[i.run]) and t.state = 'open' and ` + won + `
 			and (i.every and t.kind <> 'finally' or not i.every and t.kind = i.kind and t.path = i.path)`
 )
 

@@ -68,19 +68,24 @@ func (s *stateRow) state() (store.RunState, error) {
 // of journal, run_values and scopes only, and what a task does not name is not asked for.
 const (
 	bringing = `
-	left join millrace.journal as j on j.run = p.run and j.seq = p.entry
+	left join lateral (select payload from millrace.journal where run = p.run and seq = p.entry limit 1) as j on true
 	left join lateral (
 		select array_agg(e.seq order by e.seq) as seqs, array_agg(e.payload order by e.seq) as payloads,
 			sum(octet_length(e.payload)) as size
-		from millrace.journal as e
-		where p.refs is not null and e.run = p.run
-			and e.seq = any (array(select x::bigint from unnest(p.refs) as x where position(':' in x) = 0))) as e on true
+		from unnest(p.refs) as x
+		cross join lateral (select seq, payload from millrace.journal
+			where run = p.run and seq = case when position(':' in x) = 0 then x::int end limit 1) as e
+		where p.refs is not null) as e on true
 	left join lateral (
 		select array_agg(v.ref order by v.ref) as refs, array_agg(v.data order by v.ref) as data, sum(octet_length(v.data)) as size
-		from millrace.run_values as v where p.refs is not null and v.run = p.run and v.ref = any (p.refs)) as v on true
+		from unnest(p.refs) as x
+		cross join lateral (select ref, data from millrace.run_values where run = p.run and ref = x limit 1) as v
+		where p.refs is not null) as v on true
 	left join lateral (
 		select array_agg(s.path order by s.path) as paths, array_agg(s.doc order by s.path) as docs
-		from millrace.scopes as s where p.documents is not null and s.run = p.run and s.path = any (p.documents)) as d on true`
+		from unnest(p.documents) as x
+		cross join lateral (select path, doc from millrace.scopes where run = p.run and path = x limit 1) as s
+		where p.documents is not null) as d on true`
 	broughtColumns = `j.payload as payload, e.seqs as seqs, e.payloads as payloads, v.refs as value_refs, v.data as value_data,
 		d.paths as paths, d.docs as docs`
 	taskColumns = `p.run, p.path, p.lane, p.priority, p.attempt, p.env, p.entry, p.refs, p.cause, p.lease_ms,

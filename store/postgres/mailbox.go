@@ -16,7 +16,7 @@ const tellSQL = `with told as materialized (
 		select i.*, r.status from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
 			$9::int[], $10::bigint[], $11::bytea[], $12::bytea[], $13::bool[])
 			as i(n, run, tenant, id, kind, path, name, key, attempt, cause, payload, facts, fine)
-		join millrace.runs as r on r.id = i.run and r.tenant = i.tenant),
+		cross join lateral (select status from millrace.runs where id = i.run and tenant = i.tenant limit 1) as r),
 	kept as (
 		insert into millrace.inbox (run, at, cause, attempt, tenant, id, kind, path, name, key, payload, facts)
 		select run, millrace.clock(), cause, attempt, tenant, id, kind, path, name, key, payload, facts

@@ -50,7 +50,7 @@ func (s *Store) Processes(ctx context.Context) (out []store.ProcessRow, err erro
 
 const (
 	liveFrom = "select " + taskColumns + `, p.state, p.due, p.token, p.owner, p.lease_until, p.claimed_at, p.stop, ` + laneColumns + `
-		from millrace.tasks as p join millrace.lanes as l on l.id = p.lane`
+		from millrace.tasks as p cross join lateral (select * from millrace.lanes where id = p.lane limit 1) as l`
 	// A range of the lease index, oldest first: no sort but of equal ones.
 	lapsedSQL = liveFrom + " where p.state = 2 and p.lease_until < millrace.clock() order by p.lease_until, p.run, p.path limit $1"
 )

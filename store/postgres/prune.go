@@ -115,8 +115,8 @@ const (
 		returning run`
 	// Those that this transaction has marked.
 	marked            = "select run from millrace.leftovers where xmin = pg_current_xact_id_if_assigned()::xid and run = any ($1::uuid[])"
-	forgetLettersSQL  = "delete from millrace.dead_letters where run in (" + marked + ")"
-	forgetRunsSQL     = "delete from millrace.runs where id in (" + marked + ")"
+	forgetLettersSQL  = "delete from millrace.dead_letters where run = any (array(" + marked + "))"
+	forgetRunsSQL     = "delete from millrace.runs where id = any (array(" + marked + "))"
 	leftoverSQL       = "select run from millrace.leftovers limit 100"
 	clearLeftoversSQL = "delete from millrace.leftovers where run = $1"
 )

@@ -112,7 +112,7 @@ func (s *Store) together(ctx context.Context, members []*member, out []store.Set
 
 // standsSQL finds the runs whose version still is the one that was asked for.
 const standsSQL = `select i.n from unnest($1::int[], $2::uuid[], $3::bigint[]) as i(n, run, version)
-	join millrace.runs as r on r.id = i.run and r.version = i.version`
+	cross join lateral (select from millrace.runs where id = i.run and version = i.version limit 1) as r`
 
 // standing gives those that may win yet: their row was locked, or something else than the version was in their way.
 func (s *Store) standing(ctx context.Context, losers []*member) ([]*member, error) {
@@ -144,7 +144,7 @@ const (
 	// One row of the primary key: whoever holds the run is waited for, before anything else of it is touched.
 	lockRunSQL = "select version, seq, millrace.clock() from millrace.runs where id = $1 and tenant = $2 for no key update"
 	guardsSQL  = `select count(*) from unnest($2::text[], $3::bigint[]) as g(path, token)
-		join millrace.tasks as t on t.run = $1 and t.path = g.path and t.token = g.token`
+		cross join lateral (select from millrace.tasks where run = $1 and path = g.path and token = g.token limit 1) as t`
 )
 
 // verdict is what stands in the way of one member.

@@ -150,9 +150,9 @@ type prior struct {
 // Primary keys of runs and run_keys.
 const askedSQL = `select i.n, r.tenant, coalesce(r.xmin = pg_current_xact_id_if_assigned()::xid, false), k.run, k.hash
 	from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::bytea[]) as i(n, run, tenant, workflow, key)
-	left join millrace.runs as r on r.id = i.run
+	left join lateral (select tenant, xmin from millrace.runs where id = i.run limit 1) as r on true
 	left join lateral (select run, hash from millrace.run_keys
-		where i.key is not null and tenant = i.tenant and workflow = i.workflow and key = i.key) as k on true`
+		where i.key is not null and tenant = i.tenant and workflow = i.workflow and key = i.key limit 1) as k on true`
 
 // asked adds what has become of items, and the time.
 func asked(p *pipeline, items []*starting, found []prior, now *machine.Time) {
@@ -234,7 +234,7 @@ const (
 		order by i.id
 		on conflict (id) do nothing
 		returning id)
-	select set_config('millrace.lost', coalesce((select string_agg(i.n::text, ',')
+	select set_config('millrace_batch.lost', coalesce((select string_agg(i.n::text, ',')
 		from unnest($1::int[], $2::uuid[]) as i(n, id) where i.id not in (select id from made)), ''), true)`
 )
 

@@ -38,11 +38,12 @@ func (s *Store) readRun(ctx context.Context, op, tenant, runID string, fill func
 const stateSQL = "select " + stateColumns + `, d.paths, d.docs from millrace.runs as r
 	left join lateral (
 		select array_agg(s.path order by s.path) as paths, array_agg(s.doc order by s.path) as docs from (
-			select path, doc from millrace.scopes where run = r.id and path = any ($3::text[])
+			select s.path, s.doc from unnest($3::text[]) as x
+			cross join lateral (select path, doc from millrace.scopes where run = r.id and path = x limit 1) as s
 			union all
 			select s.path, s.doc from unnest($4::text[], $5::text[]) as u(low, high)
 			cross join lateral (select path, doc from millrace.scopes
-				where run = r.id and path >= u.low and (u.high is null or path < u.high)) as s) as s) as d on true
+				where run = r.id and path >= u.low and (u.high is null or path < u.high) order by path) as s) as s) as d on true
 	where r.id = $1 and r.tenant = $2`
 
 // State is [store.Reader.State].
@@ -145,7 +146,8 @@ func (s *Store) Payloads(
 	}
 	err = s.readRun(ctx, "payloads", tenant, runID, func(p *pipeline, run id) {
 		out = make(map[machine.Ref]json.RawMessage, len(refs))
-		p.each("select seq, payload from millrace.journal where run = $1 and seq = any ($2::bigint[]) and payload is not null",
+		p.each(`select x, payload from unnest($2::bigint[]) as x
+			cross join lateral (select payload from millrace.journal where run = $1 and seq = x limit 1) as j where payload is not null`,
 			func(rows pgx.Rows) error {
 				var ref machine.Ref
 				var payload []byte
@@ -153,7 +155,8 @@ func (s *Store) Payloads(
 				out[ref] = payload
 				return err
 			}, run, seqs)
-		p.each("select ref, data from millrace.run_values where run = $1 and ref = any ($2::text[]) and data is not null",
+		p.each(`select x, data from unnest($2::text[]) as x
+			cross join lateral (select data from millrace.run_values where run = $1 and ref = x limit 1) as v where data is not null`,
 			func(rows pgx.Rows) error {
 				var text string
 				var payload []byte

@@ -58,8 +58,8 @@ const startSQL = `with f as materialized (
 		select millrace.clock() as now, array_agg(coalesce(l.id, 0) order by x.k) as ids,
 			array_agg(coalesce(l.paused, true) order by x.k) as paused
 		from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality as x(tenant, queue, handler, workflow, k)
-		left join millrace.lanes as l
-			on l.tenant = x.tenant and l.queue = x.queue and l.handler = x.handler and l.workflow = x.workflow)
+		left join lateral (select id, paused from millrace.lanes
+			where tenant = x.tenant and queue = x.queue and handler = x.handler and workflow = x.workflow limit 1) as l on true)
 	insert into millrace.tasks as t (run, path, lane, rank, due, cause, entry, lease_ms, priority, attempt, state, token, owner,
 		lease_until, claimed_at, refs, documents, env)
 	select run, path, ids[k], rank, case when handed or due <= now then 0 else due end, cause, entry, lease_ms, priority,
