@@ -81,7 +81,7 @@ func drawBox(t *rapid.T) *Box {
 	n := drawNumber(t)
 	return &Box{
 		Catch: n, Case: n, N: 2, Next: n, Open: n, Good: n, Bad: n, Need: n, Limit: n, Outs: []Data{drawData(t)}, Prev: drawData(t),
-		Stop: drawClosing(t), Mark: n, Undo: drawUndoing(t), Undone: n > 3, Kept: n > 3,
+		Stop: drawClosing(t), Mark: n, Undo: drawUndoing(t), Undone: n > 3, Kept: n > 3, Began: n > 4, Parked: n,
 	}
 }
 

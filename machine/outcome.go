@@ -12,6 +12,7 @@ func (t *turn) task() (p *place, s *workflow.Step, live *Live, ok bool) {
 	if err != nil || !sp.step.IsTask || sp.undone != nil {
 		return nil, nil, nil, false
 	}
+	t.began(sp.at)
 	if sp.at.isItemTask() {
 		return sp.at, sp.step, nil, true
 	}
@@ -27,6 +28,21 @@ func (t *turn) task() (p *place, s *workflow.Step, live *Live, ok bool) {
 		return nil, nil, nil, false
 	}
 	return sp.at, sp.step, live, true
+}
+
+// began notes that an attempt began inside the composites around a scope that a compensation of their own undoes.
+func (t *turn) began(p *place) {
+	if t.ev.Attempt == 0 {
+		return
+	}
+	for q := p; q.up != nil && !q.final; q = q.up {
+		if q.owner.Compensate == nil || q.catch {
+			continue
+		}
+		if sc := t.peek(q.up); sc != nil && sc.Live[q.owner.Index] != nil && sc.Live[q.owner.Index].Box != nil {
+			sc.Live[q.owner.Index].Box.Began = true
+		}
+	}
 }
 
 func (t *turn) stopping(p *place, s *workflow.Step) bool {

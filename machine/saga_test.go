@@ -15,6 +15,7 @@ import (
 // A saga is a random workflow in which one thing happens after the other, and a plain interpreter of it: it says which tasks
 // are started, in which order, and how the run ends, by the words of MACHINE 4-6 and with nothing but a list of what was done.
 type saga struct {
+	begun     int // attempts of tasks that began
 	steps     []*sagaStep
 	finally   bool
 	goOn      bool // on_compensation_failure: continue
@@ -122,12 +123,14 @@ func (s *saga) step(path string, step *sagaStep) *sagaFault {
 	}
 	for try := 1; ; try++ {
 		at := withTry(path, try)
-		mark := len(s.done)
+		mark, before := len(s.done), s.begun
 		f := s.composite(at, step)
 		switch {
 		case f == nil:
 			s.record(at, step, mark)
 			return nil
+		case f.stop && s.begun == before: // no attempt of anything inside began
+			return f
 		case f.stop:
 			s.record(at, step, mark)
 			return f
@@ -202,6 +205,7 @@ func (s *saga) task(path string, step *sagaStep) *sagaFault {
 	}
 	if s.act(path, verb) {
 		if s.held {
+			s.begun++
 			verb = "lost"
 			if s.endsWell {
 				verb = "ok"
@@ -211,6 +215,7 @@ func (s *saga) task(path string, step *sagaStep) *sagaFault {
 		}
 		return &sagaFault{stop: true}
 	}
+	s.begun++
 	if fails {
 		return s.handled(path, step, func() *sagaRecord { return s.record(path, step, len(s.done)) })
 	}

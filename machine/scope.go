@@ -88,6 +88,7 @@ type Box struct {
 	Undo  *Undoing `json:"v,omitempty"` // set while what its scopes did is being undone
 
 	Undone bool `json:"w,omitempty"` // the try is undone
+	Began  bool `json:"a,omitempty"` // the composite has a compensation, and an attempt of something inside began
 	Parked int  `json:"j,omitempty"` // map: open items without a document that wait for a person
 	Kept   bool `json:"h,omitempty"` // map: a retry kept items, so that those behind Next may have ended or be open
 }

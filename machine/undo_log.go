@@ -161,6 +161,9 @@ func (t *turn) did(p *place, s *workflow.Step, how How, out Data) int {
 	}
 	live := t.scope(p).Live[s.Index]
 	attempt := live.Attempt
+	if s.IsComposite && how != ForSure && (live.Box == nil || !live.Box.Began) {
+		return 0
+	}
 	if s.IsTask {
 		if t.ev.isOutcome() && t.ev.Path == t.base(p, s) {
 			attempt = max(attempt, t.ev.Attempt)
