@@ -141,6 +141,7 @@ func (e *Engine) take(ctx context.Context, tasks []store.Claimed, hops int, chai
 		}
 		e.held[key] = a
 		e.slots.Occupy(a.Queue)
+		e.lanes.Begin(a.Tenant)
 		f := e.flight(a.Tenant, a.ID)
 		f.holders++
 		f.remember(c.Run)
@@ -242,6 +243,7 @@ func (e *Engine) free(a *Attempt) {
 	if a.slot {
 		a.slot = false
 		e.slots.Leave(a.Queue)
+		e.lanes.End(a.Tenant)
 		e.signals.claim.raise()
 	}
 }

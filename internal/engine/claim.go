@@ -19,7 +19,7 @@ func (e *Engine) ClaimOnce(ctx context.Context) (int, error) {
 	if n, err := e.recover(ctx); n > 0 || err != nil {
 		return n, err
 	}
-	if err := e.readLanes(ctx); err != nil {
+	if err := e.readLanes(ctx); err != nil { // also without a free slot: who waits decides whether runs are handed on
 		return 0, err
 	}
 	ask, reserved := e.planClaim()
@@ -61,7 +61,7 @@ func (e *Engine) doubt(token int64) {
 func (e *Engine) recover(ctx context.Context) (n int, err error) {
 	for {
 		e.mu.Lock()
-		if len(e.doubts) == 0 {
+		if len(e.doubts) == 0 || e.slots.Free() == 0 {
 			e.mu.Unlock()
 			return n, nil
 		}
@@ -93,7 +93,7 @@ func (e *Engine) beginClaim(ctx context.Context) bool {
 	if e.serving == nil {
 		e.serving = context.WithoutCancel(ctx)
 	}
-	if e.claiming || e.phase != working || len(e.serve) == 0 || e.slots.Free() == 0 {
+	if e.claiming || e.phase != working || len(e.serve) == 0 {
 		return false
 	}
 	e.claiming = true
@@ -106,26 +106,26 @@ func (e *Engine) endClaim() {
 	e.mu.Unlock()
 }
 
-// readLanes reads new lanes after a hint, and a page of all lanes from time to time.
+// readLanes reads which lanes hold work, when it is time to.
 func (e *Engine) readLanes(ctx context.Context) error {
-	now := e.clock.Now()
 	e.mu.Lock()
-	reading, needed := e.lanes.Look(now, e.now())
+	needed := e.lanes.Look(e.clock.Now(), e.now(), e.slots.Free() == 0)
+	after := e.lanes.After()
 	e.mu.Unlock()
 	if !needed || e.cfg.Only != nil {
 		return nil
 	}
 	c, cancel := e.call(ctx)
 	defer cancel()
-	read, err := e.st.Lanes(c, reading.After, supply.Page)
+	page, err := e.st.Stocked(c, after, supply.Page)
 	err = e.fault("read lanes", err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err != nil {
-		e.lanes.Missed(reading)
+		e.lanes.Hint() // the one that the reading followed still holds
 		return err
 	}
-	e.lanes.Took(reading, read, now)
+	e.lanes.Took(page)
 	return nil
 }
 
@@ -185,16 +185,15 @@ func (e *Engine) heardPoll() {
 	e.polled = now
 }
 
-// nextClaim gives the time until a task that was delayed here becomes ready, at most idle.
+// nextClaim gives the time until a claim may find something that no signal tells of, at most idle.
 func (e *Engine) nextClaim(idle time.Duration) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	due, ok := e.lanes.Next()
-	if !ok || e.phase != working || e.slots.Free() == 0 { // a slot that is freed is a signal
+	if e.phase != working {
 		return idle
 	}
-	left := time.Duration(due-e.now()) * time.Microsecond
-	return min(idle, max(left, time.Millisecond))
+	wait := e.lanes.Wait(e.clock.Now(), e.now(), e.slots.Free() == 0)
+	return min(idle, max(wait, time.Millisecond))
 }
 
 const pollGap = 5 * time.Second // longest time between two polls that counts as without a gap

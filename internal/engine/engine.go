@@ -112,7 +112,7 @@ func build(st store.Store, c Config) *Engine {
 	}
 	slices.Sort(e.serve)
 	e.slots = supply.NewSlots(c.Slots, c.Queues)
-	e.lanes = supply.NewLanes(func(handler string) bool { return c.Handlers[handler] != nil })
+	e.lanes = supply.NewLanes(func(handler string) bool { return c.Handlers[handler] != nil }, e.slots.Limited)
 	e.steady = e.clock.Now()
 	e.polled = e.steady
 	if e.cfg.Launcher == nil {

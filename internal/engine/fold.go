@@ -349,13 +349,15 @@ func (s *folding) stop(ctx context.Context, paths []string) (stopped []machine.E
 // slots. Slots of the attempts that are being settled are freed first, so that the next task of a run finds one. The caller
 // holds e.mu.
 func (e *Engine) handOver(s *folding) *supply.Reservation {
+	freed := 0
 	for _, x := range s.facts {
 		if x.attempt != nil && x.attempt.returned {
 			e.free(x.attempt)
+			freed++
 		}
 	}
 	r := supply.NewReservation()
-	if e.phase != working || e.mustYield(s) {
+	if e.phase != working || e.mustYield(s, freed) {
 		return r
 	}
 	handlers := map[string]bool{}
@@ -415,14 +417,15 @@ func (s *folding) chain(now time.Time) (hops int, since time.Time) {
 	return hops, since
 }
 
-// mustYield says whether a run has gone on for long enough while other work waits. The caller holds e.mu.
-func (e *Engine) mustYield(s *folding) bool {
+// mustYield says whether a run has gone on for long enough while other work waits, or the slots that it would keep are the
+// only ones and a tenant has none. freed is how many of the free slots were those of its attempts. The caller holds e.mu.
+func (e *Engine) mustYield(s *folding, freed int) bool {
 	hops, chain := s.chain(e.clock.Now())
-	if hops < maxHops && e.clock.Now().Sub(chain) < maxChain {
-		return false
-	}
+	long := hops >= maxHops || e.clock.Now().Sub(chain) >= maxChain
+	scarce := freed > 0 && e.slots.Free() <= freed
 	for _, path := range s.order {
-		if e.lanes.Waiting(s.starts[path].Queue) {
+		queue := s.starts[path].Queue
+		if long && e.lanes.Waiting(queue) || scarce && e.lanes.Starves(queue) {
 			return true
 		}
 	}

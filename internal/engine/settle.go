@@ -121,6 +121,7 @@ func (e *Engine) won(ctx context.Context, s *folding, handed []store.Claimed, as
 	}
 	e.stopHeld(s)
 	e.foresee(s.out.Effects)
+	e.expect(s, handed)
 	for i := range handed {
 		handed[i].Run = f.state
 	}
@@ -155,6 +156,23 @@ func (e *Engine) foresee(effects []machine.Effect) {
 				e.lanes.Foresee(x.Due)
 				e.signals.claim.raise()
 			}
+		}
+	}
+}
+
+// expect notes the lanes in which a settlement left tasks that this process serves. The caller holds e.mu.
+func (e *Engine) expect(s *folding, handed []store.Claimed) {
+	if len(handed) == len(s.order) {
+		return
+	}
+	taken := make(map[string]bool, len(handed))
+	for i := range handed {
+		taken[handed[i].Path] = true
+	}
+	for _, path := range s.order {
+		t := s.starts[path]
+		if !taken[path] && !t.Held && t.Due <= s.out.At && e.cfg.Handlers[t.Handler] != nil {
+			e.lanes.Expect(store.Lane{Tenant: s.out.Run.Tenant, Queue: t.Queue, Handler: t.Handler, Workflow: s.out.Run.Workflow})
 		}
 	}
 }

@@ -146,6 +146,9 @@ func (e *Engine) sendStarts(ctx context.Context, starts []*birth) ([]store.Start
 			handed = len(got[i].Handed)
 			begun = append(begun, e.born(b, got[i].Handed, asked)...)
 			e.foresee(b.folded.out.Effects)
+			if got[i].Created {
+				e.expect(b.folded, got[i].Handed)
+			}
 		} else if reserved[i].Total > 0 {
 			e.doubt(token)
 		}
@@ -155,7 +158,7 @@ func (e *Engine) sendStarts(ctx context.Context, starts []*birth) ([]store.Start
 	e.mu.Unlock()
 	e.launch(begun)
 	if more {
-		e.Hint()
+		e.signals.wake()
 	}
 	return got, err
 }

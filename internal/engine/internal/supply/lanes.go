@@ -1,7 +1,9 @@
 package supply
 
 import (
+	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/millrace-go/millrace/machine"
@@ -11,143 +13,175 @@ import (
 // Lanes is what a process knows of the supply: the lanes that it serves, and which of them may have work.
 type Lanes struct {
 	serves  func(handler string) bool
-	tenants []*tenantLanes // in the order in which they were seen
+	limited func(queue string) bool
 	known   map[int64]*lane
-	highest int64          // id of a lane that was seen
-	cursor  int64          // where the next page of the walk over all lanes begins
-	walked  time.Time      // last page
-	asked   time.Time      // when every lane was last taken to have work
-	hinted  bool           // there may be new work anywhere
-	dues    []machine.Time // when tasks that were delayed here become ready, earliest first
-	turn    int            // whose turn it is among the tenants
-	given   int            // slots so far
+	named   map[store.Lane]*lane // the same, by lanes without ID and Paused
+	stocked map[int64]*lane      // those that may have work
+	queues  map[string]int       // how many those are, by queue
+	all     *node                // whose turn it is
+	seen    int                  // nodes below all
+	given   int                  // slots so far
+	running map[string]int       // attempts here, by tenant
+	cursor  int64                // where the next reading begins
+	hinted  bool                 // there may be new work anywhere
+	read    time.Time            // last reading
+	dues    []machine.Time       // when tasks that were delayed here become ready, earliest first
 }
 
-type tenantLanes struct {
-	name      string
-	workflows []*workflowLanes
-	turn      int
-	first     int // the workflow to begin with when the tenant comes first again
-}
-
-type workflowLanes struct {
-	name  string
-	lanes []*lane
-}
-
-// lane is a lane that this process serves; maybe says that it may have work: it is forgotten when it came back empty, until
-// a hint or a poll says otherwise.
+// lane is a lane that this process serves. It may have work from a reading that lists it until one that does not, or until a
+// claim found less in it than was asked for.
 type lane struct {
 	store.Lane
-	maybe bool
-	given int // how many slots had been given in all when it was last given one
+	turn *node
 }
 
 const (
-	// Page is how many lanes are read at a time.
+	// Page is how many lanes are read at a time; the next reading goes on behind them.
 	Page = 1_000
-	// Poll is the time between two claims from lanes that came back empty.
+	// Poll is the time between two readings without a hint.
 	Poll = time.Second
 
-	walkEvery = 3 * time.Second // between two pages of the walk over all lanes
-	maxAsked  = 64              // lanes that one claim asks
+	breath   = 20 * time.Millisecond // between two readings while no slot is free
+	breather = 20 * time.Microsecond // between two readings, for each lane that the next may list: ten times what it costs
+	maxAsked = 64                    // lanes that one claim asks
 )
 
-// NewLanes gives a supply of which nothing is known yet. serves says which handlers the process has.
-func NewLanes(serves func(handler string) bool) *Lanes {
-	return &Lanes{serves: serves, known: map[int64]*lane{}}
+// NewLanes gives a supply of which nothing is known yet. serves says which handlers the process has, limited which queues have
+// a limit of their own.
+func NewLanes(serves func(handler string) bool, limited func(queue string) bool) *Lanes {
+	return &Lanes{
+		serves: serves, limited: limited, known: map[int64]*lane{}, named: map[store.Lane]*lane{}, stocked: map[int64]*lane{}, queues: map[string]int{}, all: newNode("", nil, 0),
+		running: map[string]int{},
+	}
 }
 
 // Hint says that there may be new work, and new lanes, anywhere.
 func (l *Lanes) Hint() { l.hinted = true }
 
-// Reading is one reading of lanes from the store.
-type Reading struct {
-	After        int64
-	walk, hinted bool
+// Look decides whether the lanes that hold work are to be read: after a hint, when a delayed task came due, and from time to
+// time; less often while no slot is free. now is the process's own time, at is the store's.
+func (l *Lanes) Look(now time.Time, at machine.Time, full bool) bool {
+	if l.Came(at) {
+		l.hinted = true
+	}
+	if l.wait(now, full) > 0 {
+		return false
+	}
+	l.hinted, l.read = false, now
+	return true
 }
 
-// Look decides before a claim whether lanes must be read, and from where on: new ones after a hint, and a page of all of them
-// from time to time. It also has lanes asked again that came back empty when it is time to. now is the process's own time, at
-// is the store's.
-func (l *Lanes) Look(now time.Time, at machine.Time) (Reading, bool) {
-	r := Reading{After: l.highest, hinted: l.hinted, walk: l.walked.IsZero() || now.Sub(l.walked) >= walkEvery}
-	if r.walk {
-		r.After = l.cursor
+// wait gives the time until the next reading.
+func (l *Lanes) wait(now time.Time, full bool) time.Duration {
+	since := now.Sub(l.read)
+	if l.read.IsZero() || since < 0 {
+		return 0
 	}
-	l.hinted = false
-	if came := l.Came(at); came || r.hinted || now.Sub(l.asked) >= Poll {
-		l.asked = now
-		for _, x := range l.known {
-			x.maybe = true
-		}
-	}
-	return r, r.walk || r.hinted
-}
-
-// Missed is when a reading failed: the hint that it followed still holds.
-func (l *Lanes) Missed(r Reading) { l.hinted = l.hinted || r.hinted }
-
-// Took takes in what a reading gave.
-func (l *Lanes) Took(r Reading, read []store.Lane, now time.Time) {
-	l.add(read)
+	least := breather * time.Duration(min(len(l.stocked), Page))
 	switch {
-	case r.walk:
-		l.walked, l.cursor = now, 0
-		if len(read) == Page {
-			l.cursor = read[Page-1].ID
-		}
-	case len(read) == Page:
-		l.hinted = true // there are more
+	case !l.hinted:
+		least = max(least, Poll)
+	case full:
+		least = max(least, breath)
 	}
+	return max(0, least-since)
 }
 
-// Emptied forgets the lanes that gave less than they were asked for, until a hint or a poll.
+// Wait gives the time until a claim has something to look for: a reading, or a task that was delayed here and comes due. now
+// is the process's own time, at is the store's.
+func (l *Lanes) Wait(now time.Time, at machine.Time, full bool) time.Duration {
+	wait := l.wait(now, full)
+	if len(l.dues) > 0 && !full { // a slot that is freed is a signal
+		wait = min(wait, time.Duration(l.dues[0]-at)*time.Microsecond)
+	}
+	return wait
+}
+
+// After is where the next page of a reading begins.
+func (l *Lanes) After() int64 { return l.cursor }
+
+// Took takes in the page that a reading gave. What it does not list of its range has no work. When it is full, there is
+// another to be read.
+func (l *Lanes) Took(page []store.Lane) {
+	more := len(page) >= Page
+	last := int64(math.MaxInt64)
+	if more {
+		last = page[len(page)-1].ID
+	}
+	listed := make(map[int64]bool, len(page))
+	for _, x := range page {
+		listed[x.ID] = !x.Paused
+	}
+	for id, x := range l.stocked {
+		if id > l.cursor && id <= last && !listed[id] {
+			l.leave(x)
+		}
+	}
+	for _, x := range page {
+		if listed[x.ID] && l.serves(x.Handler) {
+			l.enter(l.lane(x))
+		}
+	}
+	if l.cursor = last; !more {
+		l.cursor = 0
+	}
+	l.hinted = l.hinted || more
+}
+
+// Expect says that a task became ready here, in a lane that has such names.
+func (l *Lanes) Expect(x store.Lane) {
+	if n := l.named[x]; n != nil {
+		l.enter(n)
+		return
+	}
+	l.hinted = true // it is new here, or anywhere
+}
+
+// Emptied forgets the lanes that gave less than they were asked for, until a reading lists them.
 func (l *Lanes) Emptied(asked []store.LaneLimit, got []store.Claimed) {
 	by := make(map[int64]int, len(asked))
 	for i := range got {
 		by[got[i].Lane.ID]++
 	}
 	for _, x := range asked {
-		if n := l.known[x.Lane]; n != nil && by[x.Lane] < x.Limit {
-			n.maybe = false
+		if n := l.stocked[x.Lane]; n != nil && by[x.Lane] < x.Limit {
+			l.leave(n)
 		}
 	}
 }
 
-func (l *Lanes) add(read []store.Lane) {
-	for _, x := range read {
-		l.highest = max(l.highest, x.ID)
-		if l.known[x.ID] != nil || !l.serves(x.Handler) {
-			continue
-		}
-		n := &lane{Lane: x, maybe: true}
+func (l *Lanes) lane(x store.Lane) *lane {
+	if l.known[x.ID] == nil {
+		n := &lane{Lane: x}
+		n.turn = l.below(l.below(l.below(l.group(x.Queue), x.Tenant), x.Workflow), strconv.FormatInt(x.ID, 10))
+		n.turn.lane = n
 		l.known[x.ID] = n
-		w := l.tenant(x.Tenant).workflow(x.Workflow)
-		w.lanes = append(w.lanes, n)
+		x.ID, x.Paused = 0, false
+		l.named[x] = n
+		return n
+	}
+	return l.known[x.ID]
+}
+
+func (l *Lanes) group(queue string) *node {
+	if !l.limited(queue) {
+		queue = ""
+	}
+	return l.below(l.all, queue)
+}
+
+func (l *Lanes) enter(x *lane) {
+	if l.stocked[x.ID] == nil {
+		l.stocked[x.ID] = x
+		l.queues[x.Queue]++
+		x.turn.enter()
 	}
 }
 
-func (l *Lanes) tenant(name string) *tenantLanes {
-	for _, t := range l.tenants {
-		if t.name == name {
-			return t
-		}
-	}
-	t := &tenantLanes{name: name}
-	l.tenants = append(l.tenants, t)
-	return t
-}
-
-func (t *tenantLanes) workflow(name string) *workflowLanes {
-	for _, w := range t.workflows {
-		if w.name == name {
-			return w
-		}
-	}
-	w := &workflowLanes{name: name}
-	t.workflows = append(t.workflows, w)
-	return w
+func (l *Lanes) leave(x *lane) {
+	delete(l.stocked, x.ID)
+	l.queues[x.Queue]--
+	x.turn.leave()
 }
 
 const maxDues = 1_000 // times that are remembered; polls find the rest
@@ -171,104 +205,21 @@ func (l *Lanes) Came(now machine.Time) bool {
 	return n > 0
 }
 
-// Next gives the earliest time to come at which a task that was delayed here becomes ready; false if none is known.
-func (l *Lanes) Next() (machine.Time, bool) {
-	if len(l.dues) == 0 {
-		return 0, false
-	}
-	return l.dues[0], true
-}
-
 // Waiting says whether a lane of the queue may have work.
-func (l *Lanes) Waiting(queue string) bool {
-	for _, x := range l.known {
-		if x.maybe && x.Queue == queue {
-			return true
-		}
+func (l *Lanes) Waiting(queue string) bool { return l.queues[queue] > 0 }
+
+// Begin says that an attempt of a tenant begins here.
+func (l *Lanes) Begin(tenant string) { l.running[tenant]++ }
+
+// End says that an attempt of a tenant has left its slot.
+func (l *Lanes) End(tenant string) {
+	if l.running[tenant]--; l.running[tenant] == 0 {
+		delete(l.running, tenant)
 	}
-	return false
 }
 
-// Share divides the free slots among the lanes that may have work, one slot at a time: in turn among tenants, within a
-// tenant among workflows, within a workflow among lanes. A lane whose queue has no free slot here is passed over.
-func (l *Lanes) Share(s *Slots) ([]store.LaneLimit, *Reservation) {
-	d := division{lanes: l, slots: s, reservation: NewReservation(), place: map[int64]int{}}
-	if len(l.tenants) == 0 {
-		return nil, d.reservation
-	}
-	first := l.turn
-	l.turn = (l.turn + 1) % len(l.tenants)
-	l.tenants[first].lead()
-	for given := true; given; {
-		given = false
-		for i := range l.tenants {
-			if d.reservation.Total >= s.Free() {
-				return d.limits, d.reservation
-			}
-			if l.tenants[(first+i)%len(l.tenants)].give(&d) {
-				given = true
-			}
-		}
-	}
-	return d.limits, d.reservation
-}
-
-// division is one sharing out of free slots.
-type division struct {
-	lanes       *Lanes
-	slots       *Slots
-	reservation *Reservation
-	limits      []store.LaneLimit
-	place       map[int64]int // of a lane in limits
-}
-
-// give gives a tenant one slot if it can use one.
-func (t *tenantLanes) give(d *division) bool {
-	for i := range t.workflows {
-		if t.workflows[(t.turn+i)%len(t.workflows)].give(d) {
-			t.turn = (t.turn + i + 1) % len(t.workflows)
-			return true
-		}
-	}
-	return false
-}
-
-// lead has the tenant that comes first begin with the workflow after the one that it began with when it last did: else lanes
-// that are always asked together could keep the one slot of a queue from another for ever.
-func (t *tenantLanes) lead() {
-	t.turn = t.first % len(t.workflows)
-	t.first = t.turn + 1
-}
-
-// give gives one slot to the lane of a workflow that has waited for one longest.
-func (w *workflowLanes) give(d *division) bool {
-	var next *lane
-	for _, x := range w.lanes {
-		if (next == nil || x.given < next.given) && d.takes(x) {
-			next = x
-		}
-	}
-	if next != nil {
-		d.give(next)
-	}
-	return next != nil
-}
-
-// takes says whether a lane can use one more slot.
-func (d *division) takes(x *lane) bool {
-	_, asked := d.place[x.ID]
-	return x.maybe && (asked || len(d.limits) < maxAsked) && d.slots.Fits(d.reservation, x.Queue)
-}
-
-func (d *division) give(x *lane) {
-	i, ok := d.place[x.ID]
-	if !ok {
-		i = len(d.limits)
-		d.place[x.ID] = i
-		d.limits = append(d.limits, store.LaneLimit{Lane: x.ID})
-	}
-	d.limits[i].Limit++
-	d.reservation.Add(x.Queue)
-	d.lanes.given++
-	x.given = d.lanes.given
+// Starves says whether the tenant whose turn it is for a slot of the queue has none at all here.
+func (l *Lanes) Starves(queue string) bool {
+	line := l.group(queue).turns
+	return len(line) > 0 && l.running[line[0].name] == 0
 }

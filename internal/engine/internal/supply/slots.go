@@ -38,6 +38,12 @@ func (r *Reservation) Add(queue string) {
 // Free gives the number of slots that are left in all.
 func (s *Slots) Free() int { return max(0, s.total-s.used) }
 
+// Limited says whether a queue has a limit of its own.
+func (s *Slots) Limited(queue string) bool {
+	_, ok := s.limits[queue]
+	return ok
+}
+
 // Fits says whether one more task of a queue finds a slot beside what r asks for already.
 func (s *Slots) Fits(r *Reservation, queue string) bool {
 	if r.Total >= s.Free() {

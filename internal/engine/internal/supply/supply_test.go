@@ -1,6 +1,7 @@
 package supply_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -12,16 +13,17 @@ import (
 	"github.com/millrace-go/millrace/store"
 )
 
-func known(lanes ...store.Lane) *supply.Lanes {
-	l := supply.NewLanes(func(handler string) bool { return handler == "work" })
+// known gives what a process knows after one reading that lists these lanes.
+func known(s *supply.Slots, lanes ...store.Lane) *supply.Lanes {
+	l := supply.NewLanes(func(handler string) bool { return handler == "work" }, s.Limited)
 	for i := range lanes {
 		lanes[i].ID = int64(i + 1)
 		if lanes[i].Handler == "" {
 			lanes[i].Handler = "work"
 		}
 	}
-	r, _ := l.Look(time.Unix(0, 0), 0)
-	l.Took(r, lanes, time.Unix(0, 0))
+	l.Look(time.Unix(0, 0), 0, false)
+	l.Took(lanes)
 	return l
 }
 
@@ -61,7 +63,8 @@ func TestSlotsAreSharedAmongTenantsThenWorkflowsThenLanes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, r := known(c.lanes...).Share(supply.NewSlots(c.total, c.queues))
+			s := supply.NewSlots(c.total, c.queues)
+			got, r := known(s, c.lanes...).Share(s)
 			if diff := cmp.Diff(c.want, limits(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -96,72 +99,116 @@ func TestReservedSlotsAreNobodyElses(t *testing.T) {
 	}
 }
 
-func TestEmptyLaneIsForgottenUntilAHintOrAPoll(t *testing.T) {
+func TestEmptyLaneIsForgottenUntilAReadingListsIt(t *testing.T) {
 	t.Parallel()
 	for name, recall := range map[string]func(l *supply.Lanes) time.Duration{
-		"hint": func(l *supply.Lanes) time.Duration { l.Hint(); return 0 },
+		"hint": func(l *supply.Lanes) time.Duration { l.Hint(); return time.Millisecond },
 		"poll": func(*supply.Lanes) time.Duration { return supply.Poll },
 		"a delayed task came due": func(l *supply.Lanes) time.Duration {
 			l.Foresee(50)
-			return 0
+			return time.Millisecond
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := known(store.Lane{Tenant: "a"})
 			s := supply.NewSlots(2, nil)
+			lane := store.Lane{ID: 1, Tenant: "a", Handler: "work"}
+			l := known(s, lane)
 			asked, _ := l.Share(s)
 			l.Emptied(asked, make([]store.Claimed, 1))
-			if again, _ := l.Share(s); len(again) != 0 {
+			if again, _ := l.Share(s); len(again) != 0 || l.Waiting("") {
 				t.Errorf("it is asked again: %v", again)
 			}
-			now := time.Unix(0, 0).Add(recall(l))
-			l.Look(now, machine.Time(100))
-			if again, _ := l.Share(s); len(again) != 1 {
+			if l.Look(time.Unix(0, 0), 0, false) {
+				t.Error("it is read again at once")
+			}
+			if !l.Look(time.Unix(0, 0).Add(recall(l)), machine.Time(100), false) {
+				t.Fatal("nothing is read")
+			}
+			l.Took([]store.Lane{lane})
+			if again, _ := l.Share(s); len(again) != 1 || !l.Waiting("") {
 				t.Error("it is not asked again")
 			}
 		})
 	}
 }
 
-func TestWalkGoesPageByPageAndBeginsAnew(t *testing.T) {
+func TestAReadingGoesPageByPageAndBeginsAnew(t *testing.T) {
 	t.Parallel()
-	l := supply.NewLanes(func(string) bool { return true })
+	s := supply.NewSlots(1, nil)
+	l := supply.NewLanes(func(string) bool { return true }, s.Limited)
 	page := make([]store.Lane, supply.Page)
 	for i := range page {
-		page[i].ID = int64(i + 1)
+		page[i] = store.Lane{ID: int64(i + 1), Queue: "early"}
 	}
+	late := store.Lane{ID: supply.Page + 7, Queue: "late"}
 	now := time.Unix(0, 0)
-	r, ok := l.Look(now, 0)
-	if !ok || r.After != 0 {
-		t.Fatalf("the first reading is %+v, %v", r, ok)
+	l.Look(now, 0, false)
+	if l.Took(page); l.After() != supply.Page {
+		t.Fatalf("after the first page it goes on after %d", l.After())
 	}
-	l.Took(r, page, now)
-	if _, ok := l.Look(now, 0); ok {
-		t.Error("it reads on at once without a hint")
+	now = now.Add(20 * time.Millisecond)
+	if !l.Look(now, 0, false) {
+		t.Fatal("the next page is not read")
 	}
-	l.Hint()
-	r, ok = l.Look(now, 0)
-	if !ok || r.After != supply.Page {
-		t.Errorf("after a hint it reads %+v, %v", r, ok)
+	if l.Took([]store.Lane{late}); l.After() != 0 || !l.Waiting("early") || !l.Waiting("late") {
+		t.Fatalf("after the last page it goes on after %d", l.After())
 	}
-	l.Missed(r)
-	if r, ok = l.Look(now, 0); !ok {
-		t.Error("the hint is forgotten although the reading failed")
+	if l.Look(now.Add(20*time.Millisecond), 0, false) {
+		t.Error("it reads on without a hint")
 	}
-	l.Took(r, nil, now)
-	now = now.Add(time.Minute)
-	if r, _ = l.Look(now, 0); r.After != supply.Page {
-		t.Errorf("the walk goes on after %d", r.After)
+	l.Took(nil)
+	if l.Waiting("early") || l.Waiting("late") {
+		t.Error("what a reading did not list may have work all the same")
 	}
-	l.Took(r, nil, now)
-	now = now.Add(time.Minute)
-	if r, _ = l.Look(now, 0); r.After != 0 {
-		t.Errorf("the walk does not begin anew, but after %d", r.After)
+	late.Paused = true
+	if l.Took([]store.Lane{late}); l.Waiting("late") {
+		t.Error("a paused lane may have work")
 	}
 }
 
-// Q2: empty lanes that come round in step with each other must not keep a lane with work from being asked for ever.
+func TestATaskThatBecameReadyHereNeedsNoReading(t *testing.T) {
+	t.Parallel()
+	s := supply.NewSlots(1, nil)
+	l := known(s, store.Lane{Tenant: "a", Queue: "q"})
+	l.Took(nil)
+	l.Expect(store.Lane{Tenant: "a", Queue: "q", Handler: "work"})
+	if !l.Waiting("q") || l.Look(time.Unix(0, int64(time.Millisecond)), 0, false) {
+		t.Error("a lane that was seen before must be read again")
+	}
+	l.Expect(store.Lane{Tenant: "b", Queue: "q", Handler: "work"})
+	if !l.Look(time.Unix(0, int64(time.Millisecond)), 0, false) {
+		t.Error("a lane that nobody has seen is not read")
+	}
+}
+
+func TestFloodsOfHintsDoNotBecomeFloodsOfReadings(t *testing.T) {
+	t.Parallel()
+	s := supply.NewSlots(1, nil)
+	l := known(s, make([]store.Lane, 900)...)
+	now := time.Unix(0, 0)
+	for _, c := range []struct {
+		after time.Duration
+		full  bool
+		want  bool
+	}{
+		{time.Millisecond, false, false}, // reading 900 lanes has its price
+		{18 * time.Millisecond, false, true},
+		{19 * time.Millisecond, true, false}, // nobody could take anything
+		{20 * time.Millisecond, true, true},
+	} {
+		l.Hint()
+		if got := l.Look(now.Add(c.after), 0, c.full); got != c.want {
+			t.Errorf("%s later, full %t: it reads: %t", c.after, c.full, got)
+		}
+		if c.want {
+			now = now.Add(c.after)
+		}
+	}
+}
+
+// Q2: lanes that come round in step with each other must not keep one with work from being asked for ever, nor must those of
+// a queue with a limit, whatever else their tenants have.
 func TestEveryLaneIsAskedInTheLongRun(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -169,19 +216,22 @@ func TestEveryLaneIsAskedInTheLongRun(t *testing.T) {
 		lanes := make([]store.Lane, 2+r.IntN(10))
 		for i := range lanes {
 			lanes[i] = store.Lane{
-				Tenant: string(rune('a' + r.IntN(3))), Workflow: string(rune('x' + r.IntN(3))), Queue: []string{"default", "other"}[r.IntN(2)],
+				Tenant: string(rune('a' + r.IntN(3))), Workflow: string(rune('x' + r.IntN(3))),
+				Queue: []string{"default", "third", "other"}[r.IntN(3)], Handler: "work",
 			}
 		}
-		l := known(lanes...)
 		s := supply.NewSlots(1+r.IntN(3), map[string]int{"other": 1})
+		l := known(s, lanes...)
 		asked := map[int64]int{}
-		for second := range int64(200) {
-			_, _ = l.Look(time.Unix(second+1, 0), 0)
+		for range 200 {
+			l.Took(lanes)
 			got, _ := l.Share(s)
 			for _, x := range got {
 				asked[x.Lane]++
 			}
-			l.Emptied(got, nil)
+			if r.IntN(2) == 0 {
+				l.Emptied(got, nil)
+			}
 		}
 		for i := range lanes {
 			if asked[lanes[i].ID] == 0 {
@@ -189,5 +239,89 @@ func TestEveryLaneIsAskedInTheLongRun(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// many gives lanes of so many tenants, each with work.
+func many(n int) []store.Lane {
+	lanes := make([]store.Lane, n)
+	for i := range lanes {
+		lanes[i] = store.Lane{Tenant: fmt.Sprintf("t%05d", i)}
+	}
+	return lanes
+}
+
+// Q3: also with 10,000 tenants that all have long lines.
+func TestWhoComesWithOneTaskIsServedFirst(t *testing.T) {
+	t.Parallel()
+	s := supply.NewSlots(1, nil)
+	lanes := many(10_000)
+	l := known(s, lanes...) // longer than a page: the next goes on behind them
+	for range 20_000 {
+		l.Share(s)
+	}
+	guest := store.Lane{ID: 20_000, Tenant: "guest", Handler: "work"}
+	for round := range 3 {
+		l.Took([]store.Lane{guest}) // of a page behind theirs
+		if got, _ := l.Share(s); len(got) != 1 || got[0].Lane != guest.ID {
+			t.Errorf("round %d: %v is served instead", round, got)
+		}
+		l.Emptied([]store.LaneLimit{{Lane: guest.ID, Limit: 1}}, nil)
+		for range 10_000 {
+			l.Share(s)
+		}
+	}
+}
+
+// Q2: one that comes again and again is not served before those who wait.
+func TestNobodyWhoWaitsIsPassedOverTwice(t *testing.T) {
+	t.Parallel()
+	s := supply.NewSlots(1, nil)
+	lanes := many(50)
+	l := known(s, lanes...)
+	served := map[int64]int{}
+	for range 500 {
+		l.Took(lanes)
+		got, _ := l.Share(s)
+		served[got[0].Lane]++
+		if got[0].Lane%2 == 0 { // it is empty for now, and comes again at once
+			l.Emptied(got, nil)
+		}
+	}
+	for _, x := range lanes {
+		if served[x.ID] != 10 {
+			t.Errorf("lane %d was served %d times of 500 among 50", x.ID, served[x.ID])
+		}
+	}
+}
+
+// Q1 Q2
+func TestATenantWithoutASlotIsSeenToStarve(t *testing.T) {
+	t.Parallel()
+	s := supply.NewSlots(4, map[string]int{"slow": 1})
+	l := known(s, store.Lane{Tenant: "a"}, store.Lane{Tenant: "b", Queue: "slow"})
+	if !l.Starves("") || !l.Starves("slow") || !l.Starves("other") {
+		t.Error("nobody starves, although nobody has a slot")
+	}
+	l.Begin("a")
+	l.Begin("a")
+	l.End("a")
+	if l.Starves("") || !l.Starves("slow") {
+		t.Error("a has a slot, b has none")
+	}
+	l.End("a")
+	if !l.Starves("") {
+		t.Error("a has no slot any more")
+	}
+}
+
+// One claim asks few lanes, and takes as much as there are slots for all the same.
+func TestAClaimAsksABoundedNumberOfLanesForAllSlots(t *testing.T) {
+	t.Parallel()
+	s := supply.NewSlots(200, nil)
+	l := known(s, many(1_000)...)
+	got, r := l.Share(s)
+	if len(got) != 64 || r.Total != 200 {
+		t.Errorf("%d lanes are asked for %d tasks", len(got), r.Total)
 	}
 }
