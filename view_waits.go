@@ -86,6 +86,9 @@ func needs(run *machine.Run, task store.Live) string {
 	if task.Lane.Handler == machine.CommandHandler(run.Home) {
 		return "a process that runs the workflow's commands: " + server(run)
 	}
+	if task.Lane.Handler == machine.HTTPHandler {
+		return "a process that makes requests: `millrace worker`, or `millrace resume " + ending(run.ID) + "`"
+	}
 	return "a worker that serves the handler " + task.Lane.Handler
 }
 

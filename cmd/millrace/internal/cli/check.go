@@ -79,7 +79,7 @@ func (a *app) validate(files []string) error {
 }
 
 func summary(file string, def *workflow.Definition) checked {
-	c := checked{File: file, Workflow: def.Name, Steps: len(def.Steps), NotYet: def.NotYet()}
+	c := checked{File: file, Workflow: def.Name, Steps: steps(def), NotYet: def.NotYet()}
 	if c.NotYet == nil {
 		c.NotYet = []workflow.Mistake{}
 	}
@@ -87,6 +87,18 @@ func summary(file string, def *workflow.Definition) checked {
 		c.Version = &def.Version
 	}
 	return c
+}
+
+// steps counts the steps of a definition, without what undoes or notifies.
+func steps(def *workflow.Definition) (n int) {
+	for _, s := range def.Steps {
+		switch slot := s.Body.Slot; {
+		case slot == "compensate" || slot == "notify" || strings.HasPrefix(slot, "compensations/"):
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // String gives one line for people.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/machine"
 )
 
 // row describes one step: its mark, name, time and what there is to say of it now.
@@ -172,7 +173,7 @@ func (f Frame) needs(path string) string {
 		if w.Path == path && w.For == millrace.ForPause {
 			return join([]string{"paused", w.Needs}, ": ")
 		}
-		if w.Path != path || w.Handler == "" || w.Handler == f.Served || w.Needs == "" {
+		if w.Path != path || w.Handler == "" || f.serves(w.Handler) || w.Needs == "" {
 			continue
 		}
 		if f.Served != "" || w.Since != nil && f.Now.Sub(*w.Since) >= patience {
@@ -180,6 +181,11 @@ func (f Frame) needs(path string) string {
 		}
 	}
 	return "ready"
+}
+
+// serves says whether this process executes a handler: with the commands of a folder it makes the requests of http steps too.
+func (f Frame) serves(handler string) bool {
+	return handler == f.Served || f.Served != "" && handler == machine.HTTPHandler
 }
 
 func problem(e *millrace.ErrorView) string {
