@@ -131,7 +131,7 @@ func (x *reading) beginners(unit string) []string {
 		out = append(out, "")
 	}
 	for _, path := range out { // a step that nothing undoes begins with none
-		if r := x.record(path); path != "" && (r == nil || r.aside) {
+		if r := x.record(path); path != "" && (r == nil || r.aside || r.doubtful()) {
 			return append(out, "")
 		}
 	}
