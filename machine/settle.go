@@ -231,6 +231,7 @@ func (t *turn) join(p *place, s *workflow.Step, tally *Tally, out Data) {
 
 func (t *turn) joinShort(p *place, s *workflow.Step, in Data, taken int) {
 	set(&t.scope(p).Live, s.Index, &Live{In: in})
+	t.run.past.got(t.base(p, s), arrival{in: in})
 	t.failStep(p, s, &Error{Code: CodeJoinShort, Permanent: true, Message: shortMessage(s.Join.N, taken)})
 }
 
