@@ -32,6 +32,7 @@ func (x *reading) order(unit string, plan []*record) string {
 			continue
 		}
 		if r.doubtful() {
+			once[r.step.Undo.Name] = once[r.step.Undo.Name] || r.step.Undo.Once
 			continue
 		}
 		if c := r.step.Undo; c.Once && once[c.Name] {
