@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -55,6 +56,8 @@ func TestHotStatementsWalkTheirIndex(t *testing.T) {
 		{"candidates of a run", strings.TrimSuffix(candidatesOfRunSQL, " order by t.rank, t.path"), "PRIMARY KEY (run=?)"},
 		{"any ready", anyReadySQL, "INDEX tasks_ready (lane=?)"},
 		{"whether a lane is paused", anyReadySQL, "INTEGER PRIMARY KEY (rowid=?)"},
+		{"ripe", ripeSQL, "INDEX tasks_due (due<?)"},
+		{"lane", laneSQL, "INTEGER PRIMARY KEY (rowid=?)"},
 		{"any due", anyDueSQL, "INDEX tasks_due (due<?)"},
 		{"lease", leaseSQL, key},
 		{"run", runSQL, "PRIMARY KEY (id=?)"},
@@ -160,5 +163,102 @@ func TestAPauseWalksTheLanesOfItsTenant(t *testing.T) {
 		if !strings.Contains(plan, "lanes USING INDEX sqlite_autoindex_lanes_1 (tenant=?)") || strings.Contains(plan, "SCAN") {
 			t.Errorf("a range of lanes is not walked:\n%s", plan)
 		}
+	}
+}
+
+// backlog fills the ready index: so many tasks in one lane, so many lanes of three, and so many ended runs with a journal.
+func backlog(t *testing.T, s *Store, deep, lanes, ended int) {
+	t.Helper()
+	const task = "select randomblob(16), 'x', %s, n, 0, 0, 0, 0, 1, 0, n, 0, '', 0, 0, 0, '1', '{}' from many"
+	err := s.write(t.Context(), "fill", func(c *conn) error {
+		for _, fill := range []struct {
+			query string
+			n     int
+		}{
+			{"insert into lanes (tenant, queue, handler, workflow) select 'b' || n, 'q', 'noop', 'w' from many", lanes},
+			{"insert into lanes (tenant, queue, handler, workflow) select 'deep', 'q', 'noop', 'w' from many", min(deep, 1)},
+			{"insert into tasks " + strings.Replace(task, "%s", "(select max(id) from lanes)", 1), deep},
+			{"insert into tasks " + strings.Replace(task, "%s", "(select min(id) from lanes where tenant like 'b%') + n / 3", 1), 3 * lanes},
+			{`insert into runs select randomblob(16), 'default', 'w', 1, '', '', 1, 1, 'succeeded', 3, 3, 1, 1, 1, 0, null, '', x'7b7d'
+				from many`, ended},
+			{"insert into journal select id, 1, 1, 'run_started', '', '', '', 0, 0, x'31', null from runs where status = 'succeeded' limit ?1", ended},
+		} {
+			into, from, _ := strings.Cut(fill.query, " select ")
+			query := into + " with recursive many (n) as (select 0 where ?1 > 0 union all select n + 1 from many where n + 1 < ?1) select " + from
+			if _, err := c.Exec(query, fill.n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Q6: what a claim costs does not grow with what lies in other lanes, with how many these are, or with history; nor does
+// finding the lanes that hold work with how much lies in one.
+func TestAClaimCostsTheSameHoweverMuchThereIs(t *testing.T) {
+	t.Parallel()
+	cost := func(fill func(s *Store)) time.Duration {
+		s := open(t, filepath.Join(t.TempDir(), "claim.db"), Options{})
+		startRuns(t, s, 400) // lane 1
+		fill(s)
+		best := time.Hour
+		for i := range 40 {
+			began := time.Now()
+			if _, err := s.Stocked(t.Context(), 0, 3); err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.Claim(t.Context(), store.Claim{
+				Owner: "o", Token: int64(i + 1), Lease: time.Minute, Limit: 10, Lanes: []store.LaneLimit{{Lane: 1, Limit: 10}},
+			})
+			if err != nil || len(got) != 10 {
+				t.Fatal(len(got), err)
+			}
+			best = min(best, time.Since(began))
+		}
+		return best
+	}
+	alone := cost(func(*Store) {})
+	for name, fill := range map[string]func(s *Store){
+		"a long line in another lane": func(s *Store) { backlog(t, s, 60_000, 0, 0) },
+		"many lanes":                  func(s *Store) { backlog(t, s, 0, 10_000, 0) },
+		"a long history":              func(s *Store) { backlog(t, s, 0, 0, 60_000) },
+	} {
+		if got := cost(fill); got > 4*alone+time.Millisecond {
+			t.Errorf("beside %s a claim takes %s, alone %s", name, got, alone)
+		}
+	}
+}
+
+// Q6
+func TestStockedLanesAreFoundByOneProbeEach(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "plan.db"), Options{})
+	plan, _ := planOf(t, s, stockedSQL)
+	for _, walks := range []string{"SEARCH tasks USING COVERING INDEX tasks_ready (lane>?)", "SEARCH lanes USING INTEGER PRIMARY KEY (rowid=?)"} {
+		if !strings.Contains(plan, walks) {
+			t.Errorf("the plan does not hold %s:\n%s", walks, plan)
+		}
+	}
+	if strings.Contains(plan, "SCAN tasks") || strings.Contains(plan, "TEMP B-TREE") {
+		t.Errorf("the plan scans or sorts:\n%s", plan)
+	}
+	backlog(t, s, 5_000, 2_500, 0)
+	var all []store.Lane
+	for after := int64(0); ; {
+		page, err := s.Stocked(t.Context(), after, 1_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, page...)
+		if len(page) < 1_000 {
+			break
+		}
+		after = page[999].ID
+	}
+	if len(all) != 2_501 {
+		t.Errorf("%d lanes hold work", len(all))
 	}
 }
