@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace/internal/engine"
+	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
 )
@@ -52,6 +53,10 @@ type Config struct {
 	Secrets func(name string) (value string, ok bool)
 	// MaxPayload is the most bytes that an input or an output may have. Default 1 MiB.
 	MaxPayload int
+	// Retention is how long runs of Tenant are kept after their end, by status; those of a status that is missing are kept for
+	// ever. Run removes the others in the background, with all that is stored of them but what their keys need to stay taken.
+	// Default: all are kept.
+	Retention map[machine.Status]time.Duration
 	// Owner is the process's name in the store, new for each process. Default: host, process and a random number.
 	Owner string
 	// Logger hears of faults. Default slog.Default().
@@ -92,6 +97,9 @@ func New(st store.Store, c Config) (*Engine, error) {
 	inner := engine.Config{
 		Handlers: handlers, Slots: c.Slots, Queues: c.Queues, Lease: c.Lease, Grace: c.Grace, MaxPayload: c.MaxPayload,
 		Secrets: c.Secrets, Owner: c.Owner, Logger: c.Logger, Observer: c.Observer,
+	}
+	if len(c.Retention) > 0 {
+		inner.Retention = &engine.Retention{Tenant: tenant, Keep: c.Retention}
 	}
 	if c.OnlyRun != "" {
 		inner.Only = &engine.Only{Tenant: tenant, RunID: c.OnlyRun}

@@ -52,6 +52,8 @@ type Config struct {
 	Clock clock.Clock
 	// Launcher has attempts executed. Default: each in a goroutine of its own, by its handler.
 	Launcher Launcher
+	// Retention, when set, has Run remove runs that ended long ago. Default: all are kept.
+	Retention *Retention
 	// Logger hears of faults. Default slog.Default().
 	Logger *slog.Logger
 	// Observer hears of what happens here. Default: nobody.
@@ -96,7 +98,7 @@ func (c *Config) Validate() error {
 	if c.Only != nil && (c.Only.Tenant == "" || c.Only.RunID == "") {
 		all = append(all, errors.New("config: Only is incomplete; expected a tenant and a run"))
 	}
-	return errors.Join(append(all, c.validateNames()...)...)
+	return errors.Join(slices.Concat(all, c.Retention.validate(), c.validateNames())...)
 }
 
 func (c *Config) validateNames() []error {

@@ -5,7 +5,7 @@
 // the engine keeps of one run in memory: its cached state and the facts that wait for it.
 //
 // Each loop is a function that does one step and returns: ClaimOnce, SettleOnce, RenewOnce, ControlOnce, TimeoutOnce,
-// SweepOnce, FireOnce, DeliverOnce, BeatOnce. Run drives them from goroutines; a simulation calls them from one, with a
+// SweepOnce, FireOnce, DeliverOnce, BeatOnce, PruneOnce. Run drives them from goroutines; a simulation calls them from one, with a
 // [Launcher], a clock and a seed of its own, and sees the same order each time. What happens next in a run is decided by
 // machine.Apply alone. No transaction and no lock is held while a handler runs.
 //
@@ -57,6 +57,7 @@ type Engine struct {
 	steady   time.Time
 	polled   time.Time
 	nextDue  machine.Time
+	pruned   string          // where the walk over runs that may go has come to; "": a new one begins
 	faults   map[string]bool // operations that failed when last tried: a fault is logged once
 	claiming bool            // a claim is in flight
 	serving  context.Context //nolint:containedctx // of the first claim: what is handed over to this process descends from it; nil: it claims nothing

@@ -142,6 +142,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	loops.Go(func() { e.timeouts(work) })
 	loops.Go(func() { e.watch(work) })
+	if e.cfg.Retention != nil {
+		loops.Go(func() { e.prune(work) })
+	}
 	<-ctx.Done()
 	err := e.leave(work)
 	stop()

@@ -86,6 +86,9 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	begin, cancel := context.WithTimeout(ctx, time.Duration(f.patience)+longestBusy)
 	defer cancel()
 	started, err := a.begin(begin, st, defs, r)
+	if err == nil && !started.Created {
+		err = a.stillThere(begin, st, started.RunID, f.key)
+	}
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}

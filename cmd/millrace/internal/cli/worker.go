@@ -34,6 +34,7 @@ type workerFlags struct {
 	queues  []string
 	grace   arguments.Duration
 	quiet   bool
+	keep    arguments.Retention
 	secrets arguments.Secrets
 }
 
@@ -54,6 +55,7 @@ lost, and the status is 0. A second one leaves at once.`,
 		Example: `  millrace worker
   millrace worker flows/order.yaml reports/ --slots 16
   millrace worker --queue reports=2 --queue mail=8
+  millrace worker --keep 30d --keep failed=90d
   millrace worker --home shop`,
 		RunE: func(c *cobra.Command, args []string) error { return a.worker(c.Context(), args, f) },
 	}
@@ -61,6 +63,7 @@ lost, and the status is 0. A second one leaves at once.`,
 	c.Flags().IntVar(&f.slots, "slots", slotsPerCPU*runtime.NumCPU(), "how many steps may run at once, `N`")
 	c.Flags().StringArrayVar(&f.queues, "queue", nil, "`NAME=N`: at most so many steps of a queue at once")
 	c.Flags().Var(&f.grace, "grace", "how long what runs may go on when the worker is told to leave, or a step to stop")
+	c.Flags().Var(&f.keep, "keep", "remove the tenant's runs that ended longer ago: `[STATUS=]AGE`, such as 30d or failed=90d (default: keep all)")
 	f.secrets.Add(c)
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "tell neither what is served nor how steps and runs end")
 	return c
@@ -165,8 +168,13 @@ func (w *worker) run(
 			Folder: folder, Scratch: w.db.scratch, Grace: time.Duration(w.flags.grace), Log: w.log,
 		}
 	}
+	var retention *engine.Retention
+	if keep := w.flags.keep.Keep(); len(keep) > 0 {
+		retention = &engine.Retention{Tenant: w.tenant, Keep: keep, Pruned: w.pruned}
+	}
 	eng, err := engine.New(w.st, engine.Config{
-		Handlers: handlers, Slots: w.flags.slots, Queues: queues, Grace: time.Duration(w.flags.grace), Flush: flush,
+		Retention: retention,
+		Handlers:  handlers, Slots: w.flags.slots, Queues: queues, Grace: time.Duration(w.flags.grace), Flush: flush,
 		Logger: quiet(), Observer: w, Secrets: secrets,
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -87,6 +88,19 @@ func (f *Folder) Forget(run string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.kept, run)
+}
+
+// Remove removes the logs of runs that are gone. A run without logs is no mistake.
+func (f *Folder) Remove(runs []string) error {
+	var all []error
+	for _, run := range runs {
+		if run == "" || run != filepath.Base(run) || run == "." || run == ".." {
+			return fmt.Errorf("remove logs: %q is no run", run)
+		}
+		f.Forget(run)
+		all = append(all, os.RemoveAll(filepath.Join(f.dir, run)))
+	}
+	return errors.Join(all...)
 }
 
 // mayKeep counts n more bytes of a run, if they may be kept.
