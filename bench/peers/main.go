@@ -24,6 +24,7 @@ const help = `peers measures Millrace beside other engines: see docs/performance
   go run . -only W1 -systems 'millrace,river' -scale 10
   go run . -set 'river in tx.workers=64'               another setting than the best one known
   go run . -from lines.jsonl -table t.md -chart c.svg  no measurement: the table and the chart of one that was made
+  go run . -from lines.jsonl -page ../../docs/performance.md -chart ../../docs/performance.svg
 
 `
 
@@ -60,7 +61,7 @@ type options struct {
 	folder  string
 	set     string
 
-	lines, table, chart, from string
+	lines, table, chart, page, from string
 }
 
 func (o *options) parse(args []string, messages io.Writer) error {
@@ -83,6 +84,7 @@ func (o *options) parse(args []string, messages io.Writer) error {
 	flags.StringVar(&o.lines, "lines", "", "file to which each measurement is written as a line of JSON")
 	flags.StringVar(&o.table, "table", "", "file to which the Markdown table is written (default: standard output)")
 	flags.StringVar(&o.chart, "chart", "", "file to which the chart is written, as SVG")
+	flags.StringVar(&o.page, "page", "", "Markdown file in which the table replaces what stands between "+pageBegin+" and "+pageEnd)
 	flags.StringVar(&o.from, "from", "", "lines of JSON to read instead of measuring")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -141,7 +143,10 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(o.write(o.table, out, r.writeTable), o.write(o.chart, nil, r.writeChart))
+	if o.page != "" {
+		err = r.writePage(o.page)
+	}
+	return errors.Join(err, o.write(o.table, out, r.writeTable), o.write(o.chart, nil, r.writeChart))
 }
 
 // write writes to a file of this name; without one to out, if there is that.

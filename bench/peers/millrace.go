@@ -35,7 +35,11 @@ func (s shape) millrace() drive.Shape {
 
 // with has a bench do something.
 func (m millraceSystem) with(ctx context.Context, sh shape, do func(*drive.Bench) error) error {
-	b, err := drive.Open(ctx, m.db, sh.millrace())
+	return m.withSlots(ctx, sh, m.Knobs["slots"], do)
+}
+
+func (m millraceSystem) withSlots(ctx context.Context, sh shape, slots int, do func(*drive.Bench) error) error {
+	b, err := drive.OpenWith(ctx, m.db, sh.millrace(), slots)
 	if err != nil {
 		return err
 	}
@@ -88,7 +92,7 @@ func (m millraceSystem) starts(ctx context.Context, callers, n int) (took time.D
 }
 
 func (m millraceSystem) probes(ctx context.Context, flood, n int) (times []time.Duration, err error) {
-	err = m.with(ctx, one, func(b *drive.Bench) error {
+	err = m.withSlots(ctx, one, m.Knobs["slots_w9"], func(b *drive.Bench) error {
 		times, err = b.Probes(ctx, flood, n)
 		return err
 	})

@@ -18,14 +18,14 @@ type system struct {
 }
 
 var systems = []system{
-	{"millrace", postgres, millraceOn(onServer), nil, 100},
+	{"millrace", postgres, millraceOn(onServer), knobs{"slots": 1000, "slots_w9": 64}, 100},
 	{"ceiling", postgres, onCeiling, knobs{"batch": 300, "loops": 3}, 100},
 	{"river", postgres, onPostgres(false), knobs{"conns": 16, "workers": 2000, "cooldown_ms": 2, "poll_ms": 20}, 100},
 	{"river in tx", postgres, onPostgres(true), knobs{"conns": 16, "workers": 32, "cooldown_ms": 2, "poll_ms": 20}, 25},
 	{"dbos", postgres, dbosOn(false), knobs{"callers": 64, "workers": 64, "poll_ms": 1000}, 25},
 	{"dbos queued", postgres, dbosOn(true), knobs{"workers": 200, "poll_ms": 10, "wait_ms": 2}, 25},
 
-	{"millrace", file, millraceOn(onSQLite), nil, 100},
+	{"millrace", file, millraceOn(onSQLite), knobs{"slots": 1000, "slots_w9": 64}, 100},
 	{"ceiling", file, onCeiling, knobs{"batch": 300}, 100},
 	{"river", file, onFile, knobs{"workers": 100, "cooldown_ms": 1, "poll_ms": 10}, 25},
 	{"dbos", file, dbosOn(false), knobs{"callers": 16, "workers": 16, "poll_ms": 1000}, 25},

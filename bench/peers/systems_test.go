@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,6 +68,29 @@ func TestTheTableComparesWithinOneTurn(t *testing.T) {
 	}
 	if !strings.Contains(chart.String(), ">river, postgres</text>") {
 		t.Errorf("chart:\n%s", chart.String())
+	}
+}
+
+func TestAPageGetsItsTable(t *testing.T) {
+	t.Parallel()
+	page := filepath.Join(t.TempDir(), "page.md")
+	r := results{about: []string{"a machine"}}
+	if err := os.WriteFile(page, []byte("before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.writePage(page); err == nil {
+		t.Error("a page without a place was taken")
+	}
+	if err := os.WriteFile(page, []byte("before\n"+pageBegin+"\nold\n"+pageEnd+"\nafter\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.writePage(page); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(page)
+	if text := string(got); err != nil || strings.Contains(text, "old") || !strings.HasPrefix(text, "before\n"+pageBegin+"\n\n- a machine") ||
+		!strings.HasSuffix(text, pageEnd+"\nafter\n") {
+		t.Errorf("%v: %s", err, text)
 	}
 }
 

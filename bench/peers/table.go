@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 )
 
@@ -59,6 +60,30 @@ func (r results) writeTable(out io.Writer) error {
 	r.ratioTable(&b)
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// Where the table stands in a page.
+const (
+	pageBegin = "<!-- bench-peers -->"
+	pageEnd   = "<!-- /bench-peers -->"
+)
+
+// writePage puts the table in its place in a page.
+func (r results) writePage(name string) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	head, rest, begins := strings.Cut(string(text), pageBegin)
+	_, tail, ends := strings.Cut(rest, pageEnd)
+	if !begins || !ends {
+		return fmt.Errorf("%s has no place for the table: %s and %s", name, pageBegin, pageEnd)
+	}
+	var table strings.Builder
+	if err := r.writeTable(&table); err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(head+pageBegin+"\n\n"+table.String()+"\n"+pageEnd+tail), 0o644)
 }
 
 func (r results) machineTable(b *strings.Builder) {

@@ -15,8 +15,11 @@ type backlog struct {
 	ended int // runs that have ended before
 }
 
-func (l backlog) measure(ctx context.Context, path string) (out []figure, err error) {
-	db := drive.SQLite(path)
+func (l backlog) measure(ctx context.Context, at *place) (out []figure, err error) {
+	db, err := at.database(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if l.ended > 0 {
 		if err := drive.Age(ctx, db, l.Shape, l.ended); err != nil {
 			return nil, err

@@ -10,10 +10,14 @@ import (
 )
 
 // latency is W4: one run at a time in an idle system, from the call of Start to its end.
-func latency(ctx context.Context, path string) ([]figure, error) {
+func latency(ctx context.Context, at *place) ([]figure, error) {
 	var out []figure
 	for _, n := range []int{1, 5} {
-		b, err := drive.Open(ctx, drive.SQLite(fmt.Sprintf("%s-%d", path, n)), drive.Steps(n))
+		db, err := at.database(ctx)
+		if err != nil {
+			return nil, err
+		}
+		b, err := drive.Open(ctx, db, drive.Steps(n))
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,5 @@
-// Command workloads measures Millrace on SQLite: the workloads of docs/performance.md, each on a fresh database, repeated.
+// Command workloads measures Millrace on SQLite, or on a PostgreSQL of its own: the workloads of docs/performance.md, each on a
+// fresh database, repeated.
 //
 // Handlers do nothing but return a small JSON; the settings are the durable ones that the product uses. A figure counts only
 // if what was asked was done: the runs that ended and the entries of their journals are counted in the database.
@@ -15,14 +16,17 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strings"
+
+	"github.com/millrace-go/millrace/internal/pgcluster"
 )
 
-const help = `workloads measures Millrace on SQLite.
+const help = `workloads measures Millrace on SQLite, or on a PostgreSQL that it starts.
 
   go run ./bench/workloads                    all workloads, in turn, three times
   go run ./bench/workloads -only W1,W2        these
   go run ./bench/workloads -only W5 -ended 100000
   go run ./bench/workloads -only W1 -ceiling=false -cpuprofile cpu.out
+  go run ./bench/workloads -postgres -only W2
 
 "W1 ceiling" is what the storage plan alone writes, measured in turn with W1: see package ceiling.
 
@@ -52,6 +56,7 @@ type options struct {
 	backlog int
 	ceiling bool
 	lines   bool
+	server  bool
 
 	profile     string
 	allocations string
@@ -71,15 +76,27 @@ func (o *options) parse(args []string, messages io.Writer) error {
 	flags.IntVar(&o.backlog, "backlog", 100_000, "runs of W5 that wait")
 	flags.BoolVar(&o.ceiling, "ceiling", true, "measure the ceiling beside each workload that has one")
 	flags.BoolVar(&o.lines, "json", false, "print each measurement as a line of JSON instead of a table")
+	flags.BoolVar(&o.server, "postgres", false, "measure on a cluster of PostgreSQL that is made for it, in TMPDIR")
 	flags.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile of everything measured")
 	flags.StringVar(&o.allocations, "memprofile", "", "write a profile of what was allocated")
 	return flags.Parse(args)
 }
 
-func run(ctx context.Context, args []string, out, messages io.Writer) error {
+func run(ctx context.Context, args []string, out, messages io.Writer) (err error) {
 	var o options
 	if err := o.parse(args, messages); err != nil {
 		return err
+	}
+	var cluster *pgcluster.Cluster
+	if o.server {
+		c, err := pgcluster.Launch(ctx, pgcluster.Options{Settings: map[string]string{
+			"shared_buffers": "2GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min",
+		}})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, c.Close()) }()
+		cluster = c
 	}
 	stop, err := o.profiles()
 	if err != nil {
@@ -91,7 +108,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 			if !o.wants(w.name) {
 				continue
 			}
-			if err := r.measure(ctx, o, w, out); err != nil {
+			if err := r.measure(ctx, o, cluster, w, out); err != nil {
 				return errors.Join(fmt.Errorf("%s: %w", w.name, err), stop())
 			}
 		}

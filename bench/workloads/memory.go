@@ -13,8 +13,12 @@ import (
 
 // inHand measures the memory of the process while a thousand tasks are in hand. It is the first measurement, so that nothing
 // else has left anything behind.
-func inHand(ctx context.Context, path string) (out []figure, err error) {
-	b, err := drive.Open(ctx, drive.SQLite(path), drive.Holding())
+func inHand(ctx context.Context, at *place) (out []figure, err error) {
+	db, err := at.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, err := drive.Open(ctx, db, drive.Holding())
 	if err != nil {
 		return nil, err
 	}

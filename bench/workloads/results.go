@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"text/tabwriter"
+
+	"github.com/millrace-go/millrace/internal/pgcluster"
 )
 
 // results gathers the figures of all measurements by workload and name.
@@ -23,13 +23,13 @@ type result struct{ Workload, Figure, Unit string }
 func (r result) key() string { return r.Workload + "\t" + r.Figure }
 
 // measure measures a workload once, on a fresh database.
-func (r *results) measure(ctx context.Context, o options, w workload, out io.Writer) error {
-	folder, err := os.MkdirTemp(o.folder, "workloads-")
+func (r *results) measure(ctx context.Context, o options, cluster *pgcluster.Cluster, w workload, out io.Writer) error {
+	at, err := newPlace(o, cluster)
 	if err != nil {
 		return err
 	}
-	figures, err := w.measure(ctx, filepath.Join(folder, "bench.db"))
-	if err = errors.Join(err, os.RemoveAll(folder)); err != nil {
+	figures, err := w.measure(ctx, at)
+	if err = errors.Join(err, at.clear(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
 	for _, f := range figures {

@@ -10,15 +10,19 @@ import (
 )
 
 // starts is W7: one caller, 8 callers, in bulk of 500.
-func starts(ctx context.Context, path string) (out []figure, err error) {
+func starts(ctx context.Context, at *place) (out []figure, err error) {
 	for _, callers := range []int{1, 8} {
-		f, err := startAlone(ctx, fmt.Sprintf("%s-%d", path, callers), callers)
+		f, err := startAlone(ctx, at, callers)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, f)
 	}
-	b, err := drive.Open(ctx, drive.SQLite(path), drive.Steps(1))
+	db, err := at.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, err := drive.Open(ctx, db, drive.Steps(1))
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +37,12 @@ func starts(ctx context.Context, path string) (out []figure, err error) {
 		figure{"bulk, CPU of a start", float64((processTime() - cpu).Microseconds()) / runs, "us"}), nil
 }
 
-func startAlone(ctx context.Context, path string, callers int) (f figure, err error) {
-	b, err := drive.Open(ctx, drive.SQLite(path), drive.Steps(1))
+func startAlone(ctx context.Context, at *place, callers int) (f figure, err error) {
+	db, err := at.database(ctx)
+	if err != nil {
+		return figure{}, err
+	}
+	b, err := drive.Open(ctx, db, drive.Steps(1))
 	if err != nil {
 		return figure{}, err
 	}

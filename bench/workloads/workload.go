@@ -17,7 +17,7 @@ type figure struct {
 // workload is something to measure on a fresh database.
 type workload struct {
 	name    string
-	measure func(ctx context.Context, path string) ([]figure, error)
+	measure func(ctx context.Context, at *place) ([]figure, error)
 }
 
 func workloads(o options) []workload {
@@ -44,10 +44,10 @@ func workloads(o options) []workload {
 }
 
 // writes measures the ceiling: what the storage plan writes, and nothing else.
-func writes(l ceiling.Load) func(ctx context.Context, path string) ([]figure, error) {
-	return func(ctx context.Context, path string) ([]figure, error) {
+func writes(l ceiling.Load) func(ctx context.Context, at *place) ([]figure, error) {
+	return func(ctx context.Context, at *place) ([]figure, error) {
 		cpu := processTime()
-		f, err := ceiling.Measure(ctx, path, l)
+		f, err := at.ceiling(ctx, l)
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"io"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,7 +20,7 @@ func TestAWorkloadDoesWhatItCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			figures, err := w.measure(t.Context(), filepath.Join(t.TempDir(), "bench.db"))
+			figures, err := w.measure(t.Context(), &place{folder: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +35,7 @@ func TestWorkThatWasNotDoneIsFound(t *testing.T) {
 	t.Parallel()
 	w := backlog{Shape: drive.Steps(1), runs: 5}
 	w.Entries = 3
-	if _, err := w.measure(t.Context(), filepath.Join(t.TempDir(), "bench.db")); err == nil ||
+	if _, err := w.measure(t.Context(), &place{folder: t.TempDir()}); err == nil ||
 		!strings.Contains(err.Error(), "succeeded with 2 entries, not succeeded with 3") {
 		t.Errorf("got %v", err)
 	}

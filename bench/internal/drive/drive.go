@@ -19,7 +19,7 @@ import (
 	"github.com/millrace-go/millrace/workflow"
 )
 
-// Slots is how many attempts an engine of a Bench runs at once.
+// Slots is how many attempts the engine of a Bench runs at once, unless it is opened with another number.
 const Slots = 1000
 
 // Bulk is how many runs a bulk start starts in one transaction.
@@ -59,18 +59,23 @@ type Bench struct {
 
 // Open opens the database for runs of a shape. The caller closes the Bench.
 func Open(ctx context.Context, db Database, shape Shape) (*Bench, error) {
+	return OpenWith(ctx, db, shape, Slots)
+}
+
+// OpenWith is Open with another number of slots.
+func OpenWith(ctx context.Context, db Database, shape Shape, slots int) (*Bench, error) {
 	st, err := db.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{store: st, ended: &endings{}, Held: make(chan struct{}, Slots), Release: make(chan struct{})}
-	if err := b.serve(ctx, shape); err != nil {
+	b := &Bench{store: st, ended: &endings{}, Held: make(chan struct{}, slots), Release: make(chan struct{})}
+	if err := b.serve(ctx, shape, slots); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	return b, nil
 }
 
-func (b *Bench) serve(ctx context.Context, shape Shape) error {
+func (b *Bench) serve(ctx context.Context, shape Shape, slots int) error {
 	noop := millrace.NewHandler("noop", func(context.Context, Payload) (Payload, error) { return Sample(), nil })
 	hold := millrace.NewHandler("hold", func(ctx context.Context, in Payload) (Payload, error) { return in, b.hold(ctx) })
 	refuse := millrace.NewHandler("refuse", func(context.Context, Payload) (Payload, error) {
@@ -78,7 +83,7 @@ func (b *Bench) serve(ctx context.Context, shape Shape) error {
 	})
 	var err error
 	b.engine, err = millrace.New(b.store, millrace.Config{
-		Handlers: []millrace.Handler{noop, hold, refuse}, Slots: Slots, Observer: b.ended,
+		Handlers: []millrace.Handler{noop, hold, refuse}, Slots: slots, Observer: b.ended,
 	})
 	if err != nil {
 		return err
