@@ -30,15 +30,15 @@ func (t *turn) fail(p *place, s *workflow.Step, e *Error, deliberate bool) {
 		t.didFail(p, s, e)
 	}
 	switch sc := t.scope(p); {
-	case t.superseded(p, s):
-		t.didFail(p, s, e)
-		t.settle(p, s, StepFailed, Data{})
 	case s.OnError == workflow.OnErrorContinue && !e.Final:
 		t.settle(p, s, StepFailed, Data{})
 	case s.OnError == workflow.OnErrorSkip && !e.Final && p.body.Kind == workflow.Graph:
 		t.settle(p, s, StepFailed, Data{})
 	case s.OnError == workflow.OnErrorSkip && !e.Final:
 		t.settle(p, s, StepFailed, sc.Live[s.Index].In) // a sequence goes on with what the step got
+	case t.superseded(p, s):
+		t.didFail(p, s, e)
+		t.settle(p, s, StepFailed, Data{})
 	case t.parks(p, s, e):
 		t.park(p, s, e)
 	default:

@@ -23,6 +23,13 @@ func Plan(def *workflow.Definition, run *Run, attempts func(path string) int, lo
 		return load(r)
 	}
 	todo := []Event{{Kind: CancelRequested, At: run.At, Payload: encode(Order{})}}
+	for _, path := range LiveTasks(def, run) { // those under way: compensations do their work, what was told to stop lets go
+		ev := Event{Kind: TaskStopped, At: run.At, Path: path, Attempt: attempts(path)}
+		if strings.HasSuffix(path, undoSuffix) {
+			ev.Kind, ev.Attempt, ev.Payload = TaskSucceeded, ev.Attempt+1, json.RawMessage("null")
+		}
+		todo = append(todo, ev)
+	}
 	for len(todo) > 0 && !run.Status.Ended() {
 		ev := todo[0]
 		todo = todo[1:]

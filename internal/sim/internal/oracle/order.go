@@ -22,7 +22,7 @@ func (x *reading) order(unit string, plan []*record) string {
 		}
 	}
 	first := x.beginners(unit)
-	once := map[string]bool{}
+	once, led := map[string]bool{}, true
 	for i, u := range begun {
 		r := x.record(u.path)
 		if r.aside { // a person asked for it
@@ -39,7 +39,8 @@ func (x *reading) order(unit string, plan []*record) string {
 			return fmt.Sprintf("%s was undone, and %s had run in this scope", u.path, c.Name)
 		}
 		once[r.step.Undo.Name] = r.step.Undo.Once
-		leads := i == 0 && slices.Contains(first, u.path)
+		leads := led && slices.Contains(first, u.path)
+		led = led && r.step.Composite() // perhaps of a try that failed before, and was undone by itself
 		if why := x.newest(u, r, plan, begun[i+1:], leads); why != "" {
 			return why
 		}
