@@ -134,3 +134,27 @@ func TestUndoingCostsLinear(t *testing.T) {
 	}
 	run(1_000).atMost(t, 6, run(200))
 }
+
+// X8: what goes on beside a parked item costs what it would cost without.
+func TestWhatGoesOnBesideAParkedItemCostsLinear(t *testing.T) {
+	t.Parallel()
+	run := func(n int) cost {
+		w := newWorld(read(t, "on_failure: park\nsteps:\n  m: { map: { over: input, parallel: 100, do: { task: h } } }\n"))
+		w.quick = true
+		w.tell(Event{Kind: RunStarted, Payload: json.RawMessage("[" + strings.Repeat("0,", n-1) + "0]")})
+		w.tell(Event{Kind: TaskFailed, Path: "m[0]", Attempt: 1, Payload: encode(&Error{Code: "x", Permanent: true})})
+		for len(w.tasks) > 0 && len(w.faults) == 0 {
+			for _, path := range sortedTasks(w) {
+				w.tell(Event{Kind: TaskSucceeded, Path: path, Attempt: 1, Payload: json.RawMessage(`{"total": 12.5}`)})
+			}
+		}
+		for _, f := range w.faults {
+			t.Fatal(f)
+		}
+		if w.status != Parked {
+			t.Fatalf("the run is %s", w.status)
+		}
+		return cost{w.rows, w.docBytes, w.applies}
+	}
+	run(2_000).atMost(t, 5, run(500))
+}
