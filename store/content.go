@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -101,8 +102,18 @@ func storableOptions(o *machine.Options) error {
 	return storable(texts)
 }
 
+// tellable are the kinds of events that one who holds no token may tell a run. What happened to a task or a timer is told by a
+// settlement, under a guard, and never by a message: whoever could write an inbox could otherwise forge an outcome.
+var tellable = []machine.EventKind{
+	machine.EventReceived, machine.CancelRequested, machine.AbortRequested, machine.PauseRequested, machine.ResumeRequested,
+	machine.RedriveRequested, machine.DropRequested, machine.RetryRequested,
+}
+
 // Storable gives nil when every store keeps m, else an error that wraps ErrRefused.
 func (m *Message) Storable() error {
+	if !slices.Contains(tellable, m.Event.Kind) {
+		return fmt.Errorf("%w: a message cannot be of the kind %q", ErrRefused, m.Event.Kind)
+	}
 	return storable([]string{m.ID, m.Event.Path, m.Event.Name, m.Event.Key}, m.Event.Payload, m.Event.Facts)
 }
 

@@ -5,7 +5,7 @@
 // bytes that a database would hold, so that nothing is shared with a caller. It is deterministic: the same calls in the same
 // order at the same times give the same answers, in the same order.
 //
-// It imports store and machine.
+// It imports store, machine, and a reader of ids.
 package memory
 
 import (

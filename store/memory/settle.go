@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
@@ -51,6 +53,9 @@ func (s *Store) start(st *store.Start, now machine.Time) store.Started {
 	}
 	if skewed(st.At, now) {
 		return fail(store.ErrSkewed)
+	}
+	if u, err := uuid.Parse(h.ID); err != nil || u.String() != h.ID {
+		return fail(fmt.Errorf("%w: the id is not a UUID", store.ErrRefused))
 	}
 	r := newRun(h)
 	err := st.Storable()

@@ -67,6 +67,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Queues", queueTrials},
 		{"Keeping", keepingTrials},
 		{"Tenants", tenantTrials},
+		{"Doors", doorTrials},
 		{"Handles", handleTrials},
 	}
 	able := open(t)
