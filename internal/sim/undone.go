@@ -114,5 +114,7 @@ func (w *world) lastly(j *job) {
 	if err := json.Unmarshal(j.attempt.Input, &in); err != nil || !in.Ending.Ended() {
 		w.fault("%v gets %s", j.attempt, j.attempt.Input)
 	}
-	w.runs[j.attempt.ID].ending = in.Ending
+	if r := w.runs[j.attempt.ID]; !r.over { // a worker that lost its attempt may come when all is over
+		r.ending = in.Ending
+	}
 }

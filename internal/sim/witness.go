@@ -47,6 +47,7 @@ type run struct {
 	late              map[string]bool   // tasks of which it was said too late that they did
 	started           map[string]bool   // tasks
 	ending            machine.Status    // as finally was told
+	over              bool              // it has ended once
 	retries           int
 	cancelled, lastly bool             // a cancel was applied; finally has begun
 	lettered          bool             // it had a letter
@@ -371,7 +372,7 @@ func (t *witness) effects(r *run, s *store.Settlement, before map[string]store.L
 			if r.ending != "" && r.ending != e.Status && e.Status != machine.Aborted && r.retries == 0 {
 				w.fault("%s is %s, and finally was told that it would be %s", r.header.ID, e.Status, r.ending)
 			}
-			r.ending = "" // it runs before the first ending
+			r.ending, r.over = "", true // it runs before the first ending
 			w.mark("a run " + string(e.Status))
 			t.ended(r, e.Status)
 		}
