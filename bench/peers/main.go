@@ -140,11 +140,11 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	} else {
 		r, err = o.measure(ctx, messages)
 	}
-	if err != nil {
+	if err != nil && len(r.lines) == 0 {
 		return err
 	}
 	if o.page != "" {
-		err = r.writePage(o.page)
+		err = errors.Join(err, r.writePage(o.page))
 	}
 	return errors.Join(err, o.write(o.table, out, r.writeTable), o.write(o.chart, nil, r.writeChart))
 }

@@ -63,7 +63,8 @@ func (o options) measure(ctx context.Context, messages io.Writer) (r results, er
 		}
 		defer func() { err = errors.Join(err, t.cluster.Close()) }()
 	}
-	return t.results, errors.Join(t.all(ctx), ctx.Err())
+	err = t.all(ctx)
+	return t.results, err
 }
 
 // launch makes the cluster in the folder.
@@ -80,23 +81,31 @@ func (t *turns) launch(ctx context.Context) (*pgcluster.Cluster, error) {
 	return c, c.Exec(ctx, "postgres", "create extension pg_stat_statements")
 }
 
+// all measures everything. What fails is told at once and in the end, and does not keep the others from being measured.
 func (t *turns) all(ctx context.Context) error {
 	if err := t.machine(ctx); err != nil {
 		return err
 	}
+	var failed error
 	for turn := range t.repeat {
 		for _, w := range workloads {
 			for _, s := range systems {
 				if !t.wants(w, s) {
 					continue
 				}
-				if err := t.one(ctx, turn, w, s); err != nil {
-					return fmt.Errorf("%s of %s on %s: %w", w.name, s.name, s.store, err)
+				err := t.one(ctx, turn, w, s)
+				if ctx.Err() != nil {
+					return errors.Join(failed, ctx.Err())
+				}
+				if err != nil {
+					err = fmt.Errorf("%s of %s on %s: %w", w.name, s.name, s.store, err)
+					fmt.Fprintln(t.talk, err)
+					failed = errors.Join(failed, err)
 				}
 			}
 		}
 	}
-	return nil
+	return failed
 }
 
 // machine measures what the machine gives, and says what it is.
