@@ -148,7 +148,7 @@ func within(unit, path string) bool {
 	kind, at, _ := strings.Cut(unit, " ")
 	rest, ok := strings.CutPrefix(path, at)
 	after := "/["
-	if kind == "scope" {
+	if kind != "try" {
 		after = "/[~#"
 	} else if strings.HasPrefix(rest, "/catch-") { // the catches of a composite are around it
 		return false

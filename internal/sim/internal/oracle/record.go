@@ -280,7 +280,7 @@ func (p *place) candidates() []string {
 	for i := len(p.levels) - 1; i >= 0; i-- {
 		l := p.levels[i]
 		if l.catch {
-			out = append(out, tryUnit(l.act))
+			out = append(out, catchUnit(l.act))
 			continue
 		}
 		if l.step.Need > 0 || l.step.Action == "map" && l.step.Tolerate >= 0 {
@@ -296,3 +296,6 @@ func (p *place) candidates() []string {
 
 func tryUnit(act string) string     { return "try " + act }
 func scopeUnit(scope string) string { return "scope " + scope }
+
+// catchUnit is the body of a catch: its path may be that of a composite in it too.
+func catchUnit(scope string) string { return "catch " + scope }
