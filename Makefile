@@ -3,7 +3,7 @@
 GO        ?= go
 FUZZTIME  ?= 30s
 SEEDS     ?= 2000
-STAGE     ?= 1
+STAGE     ?= 3
 COVER_MIN ?= 95
 PKGS      ?= ./...
 BENCH     ?=
