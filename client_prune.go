@@ -42,16 +42,16 @@ func (c *Client) Prune(ctx context.Context, p PruneOptions) (n int, err error) {
 	}
 	for {
 		out, err := c.st.Prune(ctx, o)
-		if err != nil {
-			return n, fmt.Errorf("prune: %w", err)
-		}
 		n += len(out.Runs)
 		if p.Pruned != nil && len(out.Runs) > 0 {
 			if err := p.Pruned(prunedRuns(out.Runs)); err != nil {
 				return n, err
 			}
 		}
-		if out.Next == "" {
+		switch {
+		case err != nil:
+			return n, fmt.Errorf("prune: %w", err)
+		case out.Next == "":
 			return n, nil
 		}
 		o.After = out.Next

@@ -18,8 +18,8 @@ type Keeper interface {
 	// never waits for it: a run is gone at once, what it leaves behind goes bit by bit. It may look at a bounded number of runs
 	// in a call, and the walk may end before the first run that was made after all times in Before: ids follow time. When it
 	// was interrupted, what was removed stays removed, and the next call, whatever it asks for, removes the rest of what was
-	// begun. The call that ends a walk gives space back to the file system, where a file holds the store. ErrRefused: a status
-	// that does not end a run.
+	// begun. The call that ends a walk gives space back to the file system, where a file holds the store. With an error, Runs
+	// are those that were removed before it. ErrRefused: a status that does not end a run.
 	Prune(ctx context.Context, o PruneOrder) (Pruned, error)
 }
 

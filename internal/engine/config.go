@@ -98,7 +98,7 @@ func (c *Config) Validate() error {
 	if c.Only != nil && (c.Only.Tenant == "" || c.Only.RunID == "") {
 		all = append(all, errors.New("config: Only is incomplete; expected a tenant and a run"))
 	}
-	return errors.Join(slices.Concat(all, c.Retention.validate(), c.validateNames())...)
+	return errors.Join(slices.Concat(all, c.Retention.Validate(), c.validateNames())...)
 }
 
 func (c *Config) validateNames() []error {

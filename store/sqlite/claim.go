@@ -268,7 +268,7 @@ func (t *taking) postpone(k *candidate) error {
 }
 
 func (t *taking) load(k *candidate) (store.Claimed, int, error) {
-	if err := decodeTask(&k.task, k.env, k.refs); err != nil {
+	if err := link.DecodeTask(&k.task, k.env, k.refs); err != nil {
 		return store.Claimed{}, 0, err
 	}
 	state, err := t.state(k.run, machine.Documents(k.task.Path))

@@ -1,12 +1,11 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/listing"
 )
 
 // laneCache keeps lanes that this handle has met. It is used under the writer alone, and compared with the database once a
@@ -47,15 +46,6 @@ func (l *laneCache) refresh(c *conn) error {
 	return err
 }
 
-const laneColumns = "id, tenant, queue, handler, workflow, paused"
-
-func laneAt(r *row, col int) store.Lane {
-	return store.Lane{
-		ID: r.ColumnInt64(col), Tenant: r.ColumnText(col + 1), Queue: r.ColumnText(col + 2),
-		Handler: r.ColumnText(col + 3), Workflow: r.ColumnText(col + 4), Paused: r.ColumnBool(col + 5),
-	}
-}
-
 // find gives the lane with this id, if there is one.
 func (l *laneCache) find(c *conn, laneID int64) (store.Lane, bool, error) {
 	if err := l.refresh(c); err != nil {
@@ -65,8 +55,8 @@ func (l *laneCache) find(c *conn, laneID int64) (store.Lane, bool, error) {
 		return lane, true, nil
 	}
 	var lane store.Lane
-	found, err := c.One("select "+laneColumns+" from lanes where id = ?", func(r *row) error {
-		lane = laneAt(r, 0)
+	found, err := c.One("select "+listing.LaneColumns+" from lanes where id = ?", func(r *row) error {
+		lane = listing.LaneAt(r, 0)
 		l.keep(lane)
 		return nil
 	}, laneID)
@@ -89,9 +79,9 @@ func (l *laneCache) named(c *conn, name store.Lane) (store.Lane, error) {
 		return lane, nil
 	}
 	for range 2 {
-		found, err := c.One("select "+laneColumns+" from lanes where tenant = ? and queue = ? and handler = ? and workflow = ?",
+		found, err := c.One("select "+listing.LaneColumns+" from lanes where tenant = ? and queue = ? and handler = ? and workflow = ?",
 			func(r *row) error {
-				name = laneAt(r, 0)
+				name = listing.LaneAt(r, 0)
 				return nil
 			}, name.Tenant, name.Queue, name.Handler, name.Workflow)
 		if err != nil || found {
@@ -111,66 +101,19 @@ func (l *laneCache) named(c *conn, name store.Lane) (store.Lane, error) {
 func (s *Store) Lanes(ctx context.Context, after int64, limit int) ([]store.Lane, error) {
 	var out []store.Lane
 	err := s.read(ctx, "lanes", func(c *conn) error {
-		return c.Each("select "+laneColumns+" from lanes where id > ? order by id limit 0 + ?", func(r *row) error {
-			out = append(out, laneAt(r, 0))
+		return c.Each("select "+listing.LaneColumns+" from lanes where id > ? order by id limit 0 + ?", func(r *row) error {
+			out = append(out, listing.LaneAt(r, 0))
 			return nil
 		}, after, max(limit, 0))
 	})
 	return out, err
 }
 
-const (
-	// One probe of the ready index for each lane that holds a task, and one for the end: from the first task of a lane to the
-	// first of the next.
-	stockedSQL = `with recursive stock (lane) as (
-		select min(lane) from tasks indexed by tasks_ready where state = 0 and lane > ?1
-		union all
-		select (select min(lane) from tasks indexed by tasks_ready where state = 0 and lane > stock.lane)
-			from stock where stock.lane is not null limit 0 + ?2)
-		select ` + laneColumns + ` from stock cross join lanes on id = lane`
-	// The first of the due index: as many rows as the next claim moves into the ready set.
-	ripeSQL = "select lane from tasks indexed by tasks_due where state = 1 and due <= ? order by due limit 0 + ?"
-	laneSQL = "select " + laneColumns + " from lanes where id = ?"
-)
-
 // Stocked is [store.Worker.Stocked].
 func (s *Store) Stocked(ctx context.Context, after int64, limit int) (out []store.Lane, err error) {
-	if limit <= 0 {
-		return nil, nil
-	}
-	err = s.read(ctx, "stocked lanes", func(c *conn) error {
-		seen := map[int64]bool{}
-		err := c.Each(stockedSQL, func(r *row) error {
-			out = append(out, laneAt(r, 0))
-			seen[r.ColumnInt64(0)] = true
-			return nil
-		}, after, limit)
-		if err != nil {
-			return err
-		}
-		var more []int64
-		err = c.Each(ripeSQL, func(r *row) error {
-			if id := r.ColumnInt64(0); id > after && !seen[id] {
-				seen[id] = true
-				more = append(more, id)
-			}
-			return nil
-		}, s.o.Clock(), ripenAtOnce)
-		if err != nil {
-			return err
-		}
-		for _, id := range more {
-			_, err := c.One(laneSQL, func(r *row) error {
-				out = append(out, laneAt(r, 0))
-				return nil
-			}, id)
-			if err != nil {
-				return err
-			}
-		}
-		slices.SortFunc(out, func(a, b store.Lane) int { return cmp.Compare(a.ID, b.ID) })
-		out = out[:min(limit, len(out))]
-		return nil
+	err = s.read(ctx, "stocked lanes", func(c *conn) (err error) {
+		out, err = listing.Stocked(c, after, limit, s.o.Clock(), ripenAtOnce)
+		return err
 	})
 	return out, err
 }

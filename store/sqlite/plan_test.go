@@ -56,8 +56,8 @@ func TestHotStatementsWalkTheirIndex(t *testing.T) {
 		{"candidates of a run", strings.TrimSuffix(candidatesOfRunSQL, " order by t.rank, t.path"), "PRIMARY KEY (run=?)"},
 		{"any ready", anyReadySQL, "INDEX tasks_ready (lane=?)"},
 		{"whether a lane is paused", anyReadySQL, "INTEGER PRIMARY KEY (rowid=?)"},
-		{"ripe", ripeSQL, "INDEX tasks_due (due<?)"},
-		{"lane", laneSQL, "INTEGER PRIMARY KEY (rowid=?)"},
+		{"ripe", listing.RipeSQL, "INDEX tasks_due (due<?)"},
+		{"lane", listing.LaneSQL, "INTEGER PRIMARY KEY (rowid=?)"},
 		{"any due", anyDueSQL, "INDEX tasks_due (due<?)"},
 		{"lease", leaseSQL, key},
 		{"run", runSQL, "PRIMARY KEY (id=?)"},
@@ -236,7 +236,7 @@ func TestAClaimCostsTheSameHoweverMuchThereIs(t *testing.T) {
 func TestStockedLanesAreFoundByOneProbeEach(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "plan.db"), Options{})
-	plan, _ := planOf(t, s, stockedSQL)
+	plan, _ := planOf(t, s, listing.StockedSQL)
 	for _, walks := range []string{"SEARCH tasks USING COVERING INDEX tasks_ready (lane>?)", "SEARCH lanes USING INTEGER PRIMARY KEY (rowid=?)"} {
 		if !strings.Contains(plan, walks) {
 			t.Errorf("the plan does not hold %s:\n%s", walks, plan)

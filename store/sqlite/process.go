@@ -9,6 +9,7 @@ import (
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/sqlite/internal/link"
+	"github.com/millrace-go/millrace/store/sqlite/internal/listing"
 )
 
 // Beat is [store.Worker.Beat]. It also takes the owner's lock, whose freedom will prove the process's death.
@@ -153,10 +154,10 @@ func eachLive(c *conn, query string, see func(l *store.Live, damage error), args
 			LeaseUntil: link.TimeAt(r, 14), ClaimedAt: link.TimeAt(r, 15), Stop: r.ColumnBool(16), Tenant: r.ColumnText(18),
 		}
 		l.Task = store.Task{
-			RunID: link.IDAt(r, 0).String(), Path: r.ColumnText(1), Lane: laneAt(r, 17), Priority: r.ColumnInt(3),
+			RunID: link.IDAt(r, 0).String(), Path: r.ColumnText(1), Lane: listing.LaneAt(r, 17), Priority: r.ColumnInt(3),
 			Attempt: r.ColumnInt(4), Cause: r.ColumnInt64(7), Lease: r.ColumnInt64(8), ReadyAt: machine.Time(r.ColumnInt64(9)),
 		}
-		see(l, decodeTask(&l.Task, link.BytesAt(r, 5), link.BytesAt(r, 6)))
+		see(l, link.DecodeTask(&l.Task, link.BytesAt(r, 5), link.BytesAt(r, 6)))
 		return nil
 	}, args...)
 }

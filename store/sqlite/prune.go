@@ -2,25 +2,15 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"math"
 
-	"zombiezen.com/go/sqlite"
-
-	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
-	"github.com/millrace-go/millrace/store/sqlite/internal/link"
-)
-
-const (
-	lookedAt   = 5_000 // rows of runs that one call looks at
-	prunedCost = 2_000 // of what one transaction removes: a row is 1, and 1 more for each page of its payload
-	pageBytes  = 4096
+	"github.com/millrace-go/millrace/store/sqlite/internal/pruning"
 )
 
 // Prune is [store.Keeper.Prune]. It looks at runs on a snapshot, and takes the write lock for those alone that it removes.
-func (s *Store) Prune(ctx context.Context, o store.PruneOrder) (store.Pruned, error) {
+func (s *Store) Prune(ctx context.Context, o store.PruneOrder) (out store.Pruned, err error) {
 	if err := o.Storable(); err != nil {
 		return store.Pruned{}, fmt.Errorf("prune: %w", err)
 	}
@@ -29,252 +19,51 @@ func (s *Store) Prune(ctx context.Context, o store.PruneOrder) (store.Pruned, er
 			return store.Pruned{}, err
 		}
 	}
-	found, next, err := s.prunable(ctx, &o)
-	if err != nil {
+	var found []pruning.Run
+	err = s.read(ctx, "prune", func(c *conn) (err error) {
+		found, out.Next, err = pruning.Find(c, &o)
+		return err
+	})
+	switch {
+	case err != nil:
 		return store.Pruned{}, err
-	}
-	out := store.Pruned{Next: next}
-	if o.DryRun {
-		for _, p := range found {
-			out.Runs = append(out.Runs, p.PrunedRun)
+	case o.DryRun:
+		for _, r := range found {
+			out.Runs = append(out.Runs, r.PrunedRun)
 		}
 		return out, nil
 	}
-	for len(found) > 0 {
-		done, removed, err := s.removeSome(ctx, found)
-		if err != nil {
-			return store.Pruned{}, err
-		}
-		out.Runs = append(out.Runs, removed...)
-		found = found[done:]
-		if err := s.clearLeftovers(ctx); err != nil {
-			return store.Pruned{}, err
-		}
-	}
-	if out.Next == "" {
+	if out.Runs, err = s.removeAll(ctx, found); err == nil && out.Next == "" {
 		err = s.giveBack(ctx)
 	}
 	return out, err
 }
 
-// prunable is a run that may go.
-type prunable struct {
-	store.PrunedRun
-	id  id
-	key string
-}
-
-const (
-	// A range of the primary key, oldest first: so many rows that it ends soon, whatever they are.
-	agedSQL = `select id, tenant, workflow, status, finished_at, created_at, key from runs where id > ?
-		order by id limit 0 + ?`
-	// What keeps an ended run, in four probes of an index: nothing, for nearly all.
-	neededSQL = `select exists (select 1 from dead_letters where run = ?1 and state = 'open')
-		or exists (select 1 from tasks where run = ?1) or exists (select 1 from timers where run = ?1)
-		or exists (select 1 from told where run = ?1)`
-)
-
-// prunable finds runs that may go, and where the walk goes on.
-func (s *Store) prunable(ctx context.Context, o *store.PruneOrder) (out []prunable, next string, err error) {
-	err = s.read(ctx, "prune", func(c *conn) error {
-		rows, err := aged(c, o)
+func (s *Store) removeAll(ctx context.Context, found []pruning.Run) (all []store.PrunedRun, err error) {
+	for len(found) > 0 {
+		done, removed, err := s.removeSome(ctx, found)
+		all = append(all, removed...)
+		if err == nil {
+			err = s.clearLeftovers(ctx)
+		}
 		if err != nil {
-			return err
+			return all, err
 		}
-		for i := range rows {
-			p := &rows[i]
-			if !o.Selects(&p.PrunedRun) {
-				continue
-			}
-			needed, err := isNeeded(c, p.id)
-			if err != nil {
-				return err
-			}
-			if needed {
-				continue
-			}
-			if len(out) == o.Most() {
-				next = out[len(out)-1].RunID
-				return nil
-			}
-			out = append(out, *p)
-		}
-		if len(rows) == lookedAt {
-			next = rows[len(rows)-1].RunID
-		}
-		return nil
-	})
-	return out, next, err
+		found = found[done:]
+	}
+	return all, nil
 }
 
-// aged gives the next rows of runs, those at the end left out that are too young, however they stand.
-func aged(c *conn, o *store.PruneOrder) (out []prunable, err error) {
-	after, _ := link.ParseID(o.After)
-	latest, young := o.Latest(), false
-	err = c.Each(agedSQL, func(r *row) error {
-		if young = young || link.TimeAt(r, 5) >= latest; young {
-			return nil
-		}
-		p := prunable{id: link.IDAt(r, 0), key: r.ColumnText(6)}
-		p.PrunedRun = store.PrunedRun{
-			Tenant: r.ColumnText(1), RunID: p.id.String(), Workflow: r.ColumnText(2), Status: machine.Status(r.ColumnText(3)),
-			FinishedAt: link.TimeAt(r, 4),
-		}
-		out = append(out, p)
-		return nil
-	}, after, lookedAt)
-	return out, err
-}
-
-func isNeeded(c *conn, run id) (needed bool, err error) {
-	_, err = c.One(neededSQL, func(r *row) error {
-		needed = r.ColumnBool(0)
-		return nil
-	}, run)
-	return needed, err
-}
-
-// removeSome removes runs in one transaction, until it has cost enough, and says how many of the list were dealt with.
-func (s *Store) removeSome(ctx context.Context, list []prunable) (done int, removed []store.PrunedRun, err error) {
-	err = s.write(ctx, "prune", func(c *conn) error {
-		done, removed = 0, nil
-		left := prunedCost
-		for i := range list {
-			if left <= 0 {
-				return nil
-			}
-			gone, err := removeRun(c, &list[i])
-			if err != nil {
-				return err
-			}
-			done++
-			if !gone {
-				continue
-			}
-			removed = append(removed, list[i].PrunedRun)
-			cost, all, err := strip(c, list[i].id, left)
-			if err != nil {
-				return err
-			}
-			if left -= cost + 1; !all {
-				if _, err := c.Exec("insert into leftovers values (?)", list[i].id); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	return done, removed, err
-}
-
-const (
-	// One row of the primary key; it may have gone on since it was looked at.
-	forgetSQL = "delete from runs where id = ? and status = ? and finished_at = ?"
-	// A range of the index of a run's letters.
-	forgetLettersSQL = "delete from dead_letters where run = ?"
-	// One row of the primary key.
-	forgetKeySQL = "delete from run_keys where tenant = ? and workflow = ? and key = ? and run = ? returning hash"
-	tombstoneSQL = "insert into key_tombstones values (?, ?, ?, ?, ?)"
-)
-
-// removeRun removes a run's row, letters and key; false if it must stay after all.
-func removeRun(c *conn, p *prunable) (bool, error) {
-	same, err := c.One("select 1 from runs where id = ? and status = ? and finished_at = ?", func(*row) error { return nil },
-		p.id, string(p.Status), p.FinishedAt)
-	if !same || err != nil {
-		return false, err
-	}
-	if needed, err := isNeeded(c, p.id); needed || err != nil {
-		return false, err
-	}
-	if _, err := c.Exec(forgetLettersSQL, p.id); err != nil {
-		return false, err
-	}
-	if _, err := c.Exec(forgetSQL, p.id, string(p.Status), p.FinishedAt); err != nil {
-		return false, err
-	}
-	return true, entomb(c, p)
-}
-
-// entomb leaves a tombstone of a run's key.
-func entomb(c *conn, p *prunable) error {
-	if p.key == "" {
-		return nil
-	}
-	var hash []byte
-	found, err := c.One(forgetKeySQL, func(r *row) error {
-		hash = link.BytesAt(r, 0)
-		return nil
-	}, p.Tenant, p.Workflow, p.key, p.id)
-	if !found || err != nil {
+// removeSome removes runs in one transaction.
+func (s *Store) removeSome(ctx context.Context, list []pruning.Run) (done int, removed []store.PrunedRun, err error) {
+	err = s.write(ctx, "prune", func(c *conn) (err error) {
+		done, removed, err = pruning.Remove(c, list)
 		return err
+	})
+	if err != nil {
+		return 0, nil, err
 	}
-	_, err = c.Exec(tombstoneSQL, p.Tenant, p.Workflow, sha256.Sum256([]byte(p.key)), p.id, hash)
-	return err
-}
-
-// part is a table that holds rows of runs.
-type part struct{ find, remove string }
-
-// Each is a range of the primary key that begins with the run: as many rows as may go are looked at, without their payloads,
-// and then removed up to the last of them.
-var parts = []part{
-	{
-		"select ifnull(length(payload), 0) + ifnull(length(facts), 0), seq from journal where run = ? order by seq limit 0 + ?",
-		"delete from journal where run = ? and seq <= ?",
-	},
-	{
-		"select ifnull(length(data), 0), key, idx from run_values where run = ? order by key, idx limit 0 + ?",
-		"delete from run_values where run = ? and (key, idx) <= (?, ?)",
-	},
-	{
-		"select length(doc), path from scopes where run = ? order by path limit 0 + ?",
-		"delete from scopes where run = ? and path <= ?",
-	},
-}
-
-// strip removes what a run that is gone has left behind, for at most a cost of left, and says whether that was all.
-func strip(c *conn, run id, left int) (cost int, all bool, err error) {
-	for _, p := range parts {
-		if left-cost <= 0 {
-			return cost, false, nil
-		}
-		n, whole, err := p.strip(c, run, left-cost)
-		if cost += n; err != nil || !whole {
-			return cost, false, err
-		}
-	}
-	return cost, true, nil
-}
-
-func (p part) strip(c *conn, run id, left int) (cost int, all bool, err error) {
-	var last []any // the primary key of the last row that goes, after the run
-	rows, full := 0, false
-	err = c.Each(p.find, func(r *row) error {
-		if full = full || cost >= left; full {
-			return nil
-		}
-		rows++
-		cost += 1 + r.ColumnInt(0)/pageBytes
-		last = []any{run}
-		for col := 1; col < r.ColumnCount(); col++ {
-			last = append(last, keyAt(r, col))
-		}
-		return nil
-	}, run, left)
-	if rows == 0 || err != nil {
-		return 0, true, err
-	}
-	_, err = c.Exec(p.remove, last...)
-	return cost, !full && rows < left, err
-}
-
-// keyAt reads a column of a primary key: a number or a text.
-func keyAt(r *row, col int) any {
-	if r.ColumnType(col) == sqlite.TypeInteger {
-		return r.ColumnInt64(col)
-	}
-	return r.ColumnText(col)
+	return done, removed, nil
 }
 
 // clearLeftovers removes what runs that are gone have left behind, in one transaction after the other.
@@ -283,63 +72,29 @@ func (s *Store) clearLeftovers(ctx context.Context) error {
 		var run id
 		some := false
 		err := s.read(ctx, "prune", func(c *conn) (err error) {
-			some, err = c.One("select run from leftovers limit 1", func(r *row) error {
-				run = link.IDAt(r, 0)
-				return nil
-			})
+			run, some, err = pruning.Leftovers(c)
 			return err
 		})
 		if !some || err != nil {
 			return err
 		}
-		err = s.write(ctx, "prune", func(c *conn) error {
-			_, all, err := strip(c, run, prunedCost)
-			if all && err == nil {
-				_, err = c.Exec("delete from leftovers where run = ?", run)
-			}
-			return err
-		})
-		if err != nil {
+		if err := s.write(ctx, "prune", func(c *conn) error { return pruning.Clear(c, run) }); err != nil {
 			return err
 		}
 	}
 }
 
-const (
-	vacuumPages = 256 // that one transaction moves
-	slackPages  = 256 // that stay free: what is written next needs no new ones
-	slackPart   = 8   // and the part of the file that does
-)
-
-// giveBack shortens the file by what is free in it, in one transaction after the other: SQLite moves pages from its end to
-// free places. What is left over is used again.
+// giveBack shortens the file by what is free in it, in one transaction after the other. What is left over is used again.
 func (s *Store) giveBack(ctx context.Context) error {
-	before := math.MaxInt
-	for {
-		done := false
-		err := s.write(ctx, "give space back", func(c *conn) error {
-			free, all, err := space(c)
-			surplus := free - max(slackPages, all/slackPart)
-			if done = surplus <= 0 || free >= before; done || err != nil {
-				return err
-			}
-			before = free
-			n := min(surplus, vacuumPages)
-			c.Written += n // the log grows by pages as it does by rows
-			return c.Each(fmt.Sprintf("pragma incremental_vacuum(%d)", n), func(*row) error { return nil })
+	for before := math.MaxInt; ; {
+		free := 0
+		err := s.write(ctx, "give space back", func(c *conn) (err error) {
+			free, err = pruning.Shorten(c)
+			return err
 		})
-		if done || err != nil {
+		if free == 0 || free >= before || err != nil {
 			return err
 		}
+		before = free
 	}
-}
-
-// space gives how many pages of the file are free, and how many there are.
-func space(c *conn) (free, all int, err error) {
-	_, err = c.One("pragma freelist_count", func(r *row) error { free = r.ColumnInt(0); return nil })
-	if err != nil {
-		return 0, 0, err
-	}
-	_, err = c.One("pragma page_count", func(r *row) error { all = r.ColumnInt(0); return nil })
-	return free, all, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/sqlite/internal/pruning"
 )
 
 func init() {
@@ -108,7 +109,7 @@ func rows(t *testing.T, s *Store) map[string]int {
 func TestPruningThatIsKilledIsEndedByTheNext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "millrace.db")
-	s := open(t, path, Options{})
+	s := open(t, path, Options{Clock: newHandClock().time})
 	ids := endRuns(t, s, 60, 150, 100)
 	ids = append(ids, endRuns(t, s, 3, 9_000, 10)...)
 	for kills := range 5 {
@@ -145,12 +146,16 @@ func TestPruningThatIsKilledIsEndedByTheNext(t *testing.T) {
 // K1: what is removed in one transaction is bounded, in rows and in pages.
 func TestPruningWritesLittleAtATime(t *testing.T) {
 	t.Parallel()
-	s := open(t, filepath.Join(t.TempDir(), "millrace.db"), Options{})
+	s := open(t, filepath.Join(t.TempDir(), "millrace.db"), Options{Clock: newHandClock().time})
 	endRuns(t, s, 1, 5_000, 10)
 	endRuns(t, s, 1, 30, 900_000)
 	left := 0
 	for range 2 {
-		found, _, err := s.prunable(t.Context(), &store.PruneOrder{EveryTenant: true, Before: pruneAll(0).Before, Limit: 1})
+		var found []pruning.Run
+		err := s.read(t.Context(), "find", func(c *conn) (err error) {
+			found, _, err = pruning.Find(c, &store.PruneOrder{EveryTenant: true, Before: pruneAll(0).Before, Limit: 1})
+			return err
+		})
 		if err != nil || len(found) != 1 {
 			t.Fatal(found, err)
 		}
@@ -177,7 +182,7 @@ func TestPruningWritesLittleAtATime(t *testing.T) {
 func TestTheFileShrinksWhenRunsArePruned(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "millrace.db")
-	s := open(t, path, Options{})
+	s := open(t, path, Options{Clock: newHandClock().time})
 	keep := endRuns(t, s, 1, 2, 10)
 	endRuns(t, s, 200, 20, 4_000)
 	size := func() int64 {
@@ -189,7 +194,7 @@ func TestTheFileShrinksWhenRunsArePruned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s = open(t, path, Options{})
+		s = open(t, path, Options{Clock: newHandClock().time})
 		return info.Size()
 	}
 	before := size()
@@ -210,7 +215,7 @@ func TestTheFileShrinksWhenRunsArePruned(t *testing.T) {
 func TestRunningWorkDoesNotNoticePruning(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "millrace.db")
-	s := open(t, path, Options{})
+	s := open(t, path, Options{Clock: newHandClock().time})
 	endRuns(t, s, 300, 60, 200)
 	var work sync.WaitGroup
 	var mu sync.Mutex
@@ -262,25 +267,20 @@ func TestRunningWorkDoesNotNoticePruning(t *testing.T) {
 func TestPruningWalksKeysAndIndexes(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "plan.db"), Options{})
-	statements := []struct{ query, walks string }{
-		{agedSQL, "PRIMARY KEY (id>?)"},
-		{neededSQL, "INDEX dead_letters_open (run=?)"},
-		{forgetSQL, "PRIMARY KEY (id=?)"},
-		{forgetLettersSQL, "INDEX dead_letters_run (run=?)"},
-		{forgetKeySQL, "PRIMARY KEY (tenant=? AND workflow=? AND key=?)"},
-		{keySQL, "key_tombstones USING PRIMARY KEY (tenant=? AND workflow=? AND key=?)"},
+	walks := []string{
+		"PRIMARY KEY (id>?)", "INDEX dead_letters_open (run=?)", "PRIMARY KEY (id=?)", "INDEX dead_letters_run (run=?)",
+		"PRIMARY KEY (tenant=? AND workflow=? AND key=?)",
+		"PRIMARY KEY (run=?)", "PRIMARY KEY (run=? AND seq<?)",
+		"PRIMARY KEY (run=?)", "PRIMARY KEY (run=? AND (key,idx)<(?,?))",
+		"PRIMARY KEY (run=?)", "PRIMARY KEY (run=? AND path<?)",
+		"key_tombstones USING PRIMARY KEY (tenant=? AND workflow=? AND key=?)",
 	}
-	for i, p := range parts {
-		statements = append(statements, struct{ query, walks string }{p.find, "PRIMARY KEY (run=?)"})
-		bound := []string{"seq<?", "(key,idx)<(?,?)", "path<?"}[i]
-		statements = append(statements, struct{ query, walks string }{p.remove, "PRIMARY KEY (run=? AND " + bound})
-	}
-	for _, statement := range statements {
-		plan, _ := planOf(t, s, statement.query)
+	for i, query := range append(pruning.Statements(), keySQL) {
+		plan, _ := planOf(t, s, query)
 		lines := slices.DeleteFunc(strings.Split(plan, "\n"), func(l string) bool { return strings.Contains(l, "SCAN CONSTANT ROW") })
 		plan = strings.Join(lines, "\n")
-		if !strings.Contains(plan, statement.walks) || strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE") {
-			t.Errorf("%s does not walk %s:\n%s", statement.query, statement.walks, plan)
+		if !strings.Contains(plan, walks[i]) || strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("%s does not walk %s:\n%s", query, walks[i], plan)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/sqlite/internal/link"
+	"github.com/millrace-go/millrace/store/sqlite/internal/listing"
 )
 
 // queuesSQL walks the live tasks once; ended ones have no row. A person asks it now and then, nothing hot does.
@@ -22,7 +23,7 @@ func (s *Store) Queues(ctx context.Context, tenant string) (out []store.Depth, e
 	err = s.read(ctx, "queues", func(c *conn) error {
 		return c.Each(queuesSQL, func(r *row) error {
 			out = append(out, store.Depth{
-				Lane: laneAt(r, 0), Ready: r.ColumnInt(6), Delayed: r.ColumnInt(7), Leased: r.ColumnInt(8), Held: r.ColumnInt(9),
+				Lane: listing.LaneAt(r, 0), Ready: r.ColumnInt(6), Delayed: r.ColumnInt(7), Leased: r.ColumnInt(8), Held: r.ColumnInt(9),
 				Oldest: link.TimeAt(r, 10),
 			})
 			return nil

@@ -137,7 +137,7 @@ func (m *member) prepare(i int, e *machine.StartTask) error {
 	if err != nil {
 		return fmt.Errorf("%w: task %s: %w", store.ErrRefused, e.Path, err)
 	}
-	refs, err := encodeRefs(e.Refs)
+	refs, err := link.EncodeRefs(e.Refs)
 	if err != nil {
 		return fmt.Errorf("%w: task %s: %w", store.ErrRefused, e.Path, err)
 	}

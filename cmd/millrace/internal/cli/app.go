@@ -24,6 +24,7 @@ import (
 
 	"github.com/millrace-go/millrace/cmd/millrace/internal/orders"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/upkeep"
 )
 
 // The exit statuses of the command line's contract.
@@ -122,7 +123,7 @@ database; a run that was interrupted, even by kill -9, goes on where it was.`,
 		a.initCommand(), a.runCommand(), a.resumeCommand(), a.startCommand(), a.workerCommand(), a.watchCommand(),
 		a.runsCommand(), a.showCommand(), a.logsCommand(), a.journalCommand(), a.queuesCommand(),
 		orders.Cancel(a.atDesk), orders.Abort(a.atDesk), orders.Pause(a.atDesk), orders.Retry(a.atDesk), orders.Dead(a.atDesk, a.atList),
-		orders.Doctor(a.atDesk), orders.Prune(a.atList, a.forgetRuns), a.migrateCommand(),
+		orders.Doctor(a.atDesk), orders.Prune(a.atList, a.forgetRuns), upkeep.Migrate(a.atTables),
 		a.validateCommand(), a.graphCommand(), a.registerCommand(), a.workflowsCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	a.complete(root)
