@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/column"
 )
 
 // batch is what members change, as the statements of one pipeline take it: column by column. What its statements found is in
@@ -16,6 +17,7 @@ import (
 type batch struct {
 	members []*member
 	byRun   map[id]*member
+	careful bool // all guards are asked; else it is a bet that those hold whose tasks are removed
 
 	now     machine.Time
 	won     []*member
@@ -114,9 +116,10 @@ func (b *batch) advance(p *pipeline) {
 	var r runColumns
 	for _, m := range slices.SortedFunc(slices.Values(b.members), func(x, y *member) int { return bytes.Compare(x.id[:], y.id[:]) }) {
 		for _, guard := range m.Guards {
-			if guard.Token == 0 {
+			switch {
+			case guard.Token == 0:
 				free.add(m, guard)
-			} else {
+			case b.careful || !guard.Remove:
 				g.add(m, guard)
 			}
 		}
@@ -133,47 +136,60 @@ func (b *batch) advance(p *pipeline) {
 			b.won[i] = b.members[n]
 		}
 		return nil
-	}, g.n, g.run, g.path, g.token, free.n, free.run, free.path, r.n, r.run, r.tenant, r.version, r.before, r.seq, r.stamp, r.at,
-		r.started, r.finished, r.rare, r.keeps, r.status, r.failure, r.step, r.code, r.doc)
+	}, &g.n, &g.run, &g.path, &g.token, &free.n, &free.run, &free.path, &r.n, &r.run, &r.tenant, &r.version, &r.before, &r.seq,
+		&r.stamp, &r.at, &r.started, &r.finished, &r.rare, &r.keeps, &r.status, &r.failure, &r.step, &r.code, &r.doc)
 }
 
 // rowsOf says of which members rows are.
 type rowsOf struct {
-	n   []int32
-	run [][16]byte
+	n   column.Ints
+	run column.UUIDs
 }
 
-func (c *rowsOf) add(m *member) { c.n, c.run = append(c.n, m.k), append(c.run, m.id) }
+func (c *rowsOf) add(m *member) {
+	c.n.Add(m.k)
+	c.run.Add(m.id)
+}
+
+func (c *rowsOf) empty() bool { return c.n.Len() == 0 }
 
 type guardColumns struct {
 	rowsOf
-	path  []string
-	token []int64
+	path  column.Texts
+	token column.Longs
 }
 
 func (c *guardColumns) add(m *member, g store.Guard) {
 	c.rowsOf.add(m)
-	c.path, c.token = append(c.path, g.Path), append(c.token, g.Token)
+	c.path.Add(g.Path)
+	c.token.Add(g.Token)
 }
 
 type runColumns struct {
 	rowsOf
-	version, before, seq, stamp, at, started, finished []int64
-	rare, keeps                                        []bool
-	tenant, status                                     []string
-	step, code                                         []*string
-	failure, doc                                       [][]byte
+	version, before, seq, stamp, at, started, finished column.Longs
+	rare, keeps                                        column.Bools
+	tenant, status, step, code                         column.Texts
+	failure, doc                                       column.Bytes
 }
 
 func (c *runColumns) add(m *member) {
 	r := m.Run
-	step, code := stepOf(m.failure)
 	c.rowsOf.add(m)
-	c.tenant = append(c.tenant, r.Tenant)
-	c.version, c.before, c.seq = append(c.version, m.From), append(c.before, m.before()), append(c.seq, r.Seq)
-	c.stamp, c.at = append(c.stamp, int64(m.At)), append(c.at, int64(r.At))
-	c.started, c.finished = append(c.started, int64(r.StartedAt)), append(c.finished, int64(r.FinishedAt))
-	c.rare, c.keeps = append(c.rare, rare(r.Status)), append(c.keeps, !m.ends && r.Status.Ended())
-	c.status, c.failure = append(c.status, string(r.Status)), append(c.failure, encodeFailure(m.failure))
-	c.step, c.code, c.doc = append(c.step, step), append(c.code, code), append(c.doc, m.root)
+	c.tenant.Add(r.Tenant)
+	c.version.Add(m.From)
+	c.before.Add(m.before())
+	c.seq.Add(r.Seq)
+	c.stamp.Add(int64(m.At))
+	c.at.Add(int64(r.At))
+	c.started.Add(int64(r.StartedAt))
+	c.finished.Add(int64(r.FinishedAt))
+	c.rare.Add(rare(r.Status))
+	c.keeps.Add(!m.ends && r.Status.Ended())
+	c.status.Add(string(r.Status))
+	step, code := stepOf(m.failure)
+	c.step.AddOr(step)
+	c.code.AddOr(code)
+	c.failure.Add(encodeFailure(m.failure))
+	c.doc.Add(m.root)
 }

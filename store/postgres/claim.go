@@ -30,40 +30,38 @@ const (
 	// One range of the ready index for each lane, in its order: no sort; rows that others hold are skipped, and no more are
 	// locked than are asked for, because a lane is walked only when those before it did not give enough.
 	pickSQL = `with picked as materialized (
-		select w.ord, t.* from unnest($1::bigint[], $2::bigint[]) with ordinality as w(lane, n, ord)
+		select t.* from unnest($1::bigint[], $2::bigint[]) as w(lane, n)
 		cross join lateral (select id from millrace.lanes where id = w.lane and not paused limit 1) as l
 		cross join lateral (
-			select ctid as place, run, path, rank, entry, refs, documents from millrace.tasks
+			select ctid as place, run, entry, refs, documents from millrace.tasks
 			where lane = l.id and state = 0 order by rank limit w.n
 			for no key update skip locked) as t
 		limit $3)`
 	// The tasks of one run, in the primary key: few beside those of its lanes, so that they are sorted.
 	pickRunSQL = `with picked as materialized (
-		select 1 as ord, t.ctid as place, t.run, t.path, t.rank, t.entry, t.refs, t.documents
+		select t.ctid as place, t.run, t.entry, t.refs, t.documents
 		from millrace.tasks as t
 		where t.run = $1 and t.state = 0
 			and (select not l.paused and l.handler = any ($2::text[]) from millrace.lanes as l where l.id = t.lane)
 			and exists (select from millrace.runs where id = $1 and tenant = $8)
 		order by t.rank, t.path limit $3
 		for no key update of t skip locked)`
-	// What was picked is taken as long as its payloads are within bounds; the rest was only locked. The rows are found by their
-	// place, at which the lock keeps them.
+	// What was picked is taken as long as its payloads are within bounds, counted in the order in which it was picked; the rest
+	// was only locked. The rows are found by their place, at which the lock keeps them.
 	takeSQL = `,
 	sized as materialized (
-		select p.*, ` + broughtColumns + `, sum(coalesce(octet_length(j.payload), 0) + coalesce(e.size, 0) + coalesce(v.size, 0))
-			over w as total, row_number() over w as nth
-		from picked as p` + bringing + `
-		window w as (order by p.ord, p.rank, p.run, p.path)),
+		select p.*, row_number() over w as nth, sum(coalesce(octet_length(p.payload), 0)
+			+ case when p.refs is null then 0 else (select coalesce(sum(octet_length(x)), 0) from unnest(p.payloads) as x) end)
+			over w as total
+		from (select p.*, ` + broughtColumns + ` from picked as p offset 0) as p window w as (rows unbounded preceding)),
 	taken as (
 		update millrace.tasks as p set state = 2, due = 0, attempt = p.attempt + 1, token = $4, owner = $5, stop = false,
-			claimed_at = millrace.clock(),
-			lease_until = millrace.clock() + case when p.lease_ms > 0 then p.lease_ms * 1000 else $6 end
-		from sized as z
+			claimed_at = now.now, lease_until = now.now + case when p.lease_ms > 0 then p.lease_ms * 1000 else $6 end
+		from sized as z, (select millrace.clock() as now) as now
 		where p.ctid = z.place and (z.total <= $7 or z.nth = 1)
-		returning p.*, z.payload, z.seqs, z.payloads, z.value_refs, z.value_data, z.paths, z.docs, z.ord)
-	select ` + takenColumns + ", " + stateColumns + ` from taken as p cross join lateral (select * from millrace.runs where id = p.run limit 1) as r
-	order by p.ord, p.rank, p.run, p.path`
-	takenColumns = taskColumns + ", p.payload, p.seqs, p.payloads, p.value_refs, p.value_data, p.paths, p.docs"
+		returning p.*, z.payload, z.payloads, z.docs)
+	select ` + taskColumns + ", p.payload, p.payloads, p.docs, " + stateColumns + `
+	from taken as p cross join lateral (select * from millrace.runs where id = p.run limit 1) as r`
 )
 
 // Claim is [store.Worker.Claim].
@@ -81,6 +79,7 @@ func (s *Store) Claim(ctx context.Context, ask store.Claim) ([]store.Claimed, er
 	if err != nil {
 		return nil, err
 	}
+	g.sort(ask.Lanes)
 	return s.bring(ctx, &g, ask.Token)
 }
 
@@ -98,13 +97,13 @@ func (s *Store) takeOfLanes(ctx context.Context, ask *store.Claim, g *gather) er
 
 func (s *Store) takeOfRun(ctx context.Context, ask *store.Claim, g *gather) error {
 	run, ok := parseID(ask.Run)
-	if !ok {
-		return nil
+	if !ok || store.StorableText(ask.Tenant) != nil {
+		return s.fault(ctx, "claim", s.usable(ctx))
 	}
 	return s.run(ctx, "claim", func(p *pipeline) {
 		*g = gather{}
 		p.do(ripenRunSQL, run)
-		p.each(pickRunSQL+takeSQL, g.see, append(append([]any{run, ask.Handlers, ask.Limit}, takeArgs(ask)...), ask.Tenant)...)
+		p.each(pickRunSQL+takeSQL, g.see, append(append([]any{run, storable(ask.Handlers), ask.Limit}, takeArgs(ask)...), ask.Tenant)...)
 	})
 }
 
@@ -184,10 +183,9 @@ func ids(list []id) [][16]byte {
 }
 
 // All of the lease index: as many rows as there are held tasks. Asked only after an answer was lost.
-const heldUnderSQL = `with picked as materialized (
-		select * from millrace.tasks where state = 2 and owner = $1 and token = $2)
-	select ` + taskColumns + ", " + broughtColumns + ", " + stateColumns + ` from picked as p` + bringing + `
-	cross join lateral (select * from millrace.runs where id = p.run limit 1) as r order by p.run, p.path`
+const heldUnderSQL = "select " + taskColumns + ", " + broughtColumns + ", " + stateColumns + ` from millrace.tasks as p
+	cross join lateral (select * from millrace.runs where id = p.run limit 1) as r
+	where p.state = 2 and p.owner = $1 and p.token = $2 order by p.run, p.path`
 
 // HeldBy is [store.Worker.HeldBy].
 func (s *Store) HeldBy(ctx context.Context, owner string, token int64) (out []store.Claimed, err error) {
@@ -237,8 +235,10 @@ func (s *Store) Renew(ctx context.Context, held []store.Held, lease time.Duratio
 	}
 	runs, paths, tokens := make([]id, len(held)), make([]string, len(held)), make([]int64, len(held))
 	for i, h := range held {
-		runs[i], _ = parseID(h.RunID) // an id that is none is that of no task
-		paths[i], tokens[i] = h.Path, h.Token
+		run, ok := parseID(h.RunID)
+		if ok && store.StorableText(h.Path) == nil && h.Token != 0 { // else it is no task's, and nothing is asked
+			runs[i], paths[i], tokens[i] = run, h.Path, h.Token
+		}
 	}
 	var out []store.Renewed
 	err := s.run(ctx, "renew", func(p *pipeline) {

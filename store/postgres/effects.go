@@ -11,14 +11,18 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/column"
 )
 
 // The statements of this file change what belongs to the winners, each for all of them: rows of primary keys that begin with
 // the run, and nothing of a run that this transaction has not written.
 const (
-	dropSQL = `delete from millrace.tasks as t
-		using unnest($1::int[], $2::uuid[], $3::text[], $4::bigint[]) as i(n, run, path, token)
-		where t.run = any (array[i.run]) and t.path = i.path and t.token = i.token and ` + won
+	// The bet that every guard holds whose run's version is right: a division by zero undoes all when it does not.
+	dropSQL = `with gone as (
+		delete from millrace.tasks as t using unnest($1::int[], $2::uuid[], $3::text[], $4::bigint[]) as i(n, run, path, token)
+		where t.run = any (array[i.run]) and t.path = i.path and t.token = i.token and ` + won + `
+		returning 1)
+		select 1 / ((select count(*) from gone) = (select count(*) from unnest($1::int[]) as i(n) where ` + won + `))::int`
 	deliverSQL = `update millrace.inbox as t set delivered = true, payload = null, facts = null
 		from unnest($1::int[], $2::uuid[], $3::bigint[]) as i(n, run, seq)
 		where t.run = any (array[i.run]) and t.seq = i.seq and not t.delivered and ` + won
@@ -88,59 +92,59 @@ func (b *batch) removeGuarded(p *pipeline) {
 			}
 		}
 	}
-	if len(c.run) > 0 {
-		p.do(dropSQL, c.n, c.run, c.path, c.token)
+	if !c.empty() {
+		p.do(dropSQL, &c.n, &c.run, &c.path, &c.token)
 	}
 }
 
 func (b *batch) deliver(p *pipeline) {
 	var c rowsOf
-	var seqs []int64
+	var seqs column.Longs
 	for _, m := range b.members {
 		for _, seq := range m.Inbox {
 			c.add(m)
-			seqs = append(seqs, seq)
+			seqs.Add(seq)
 		}
 	}
-	if len(seqs) > 0 {
-		p.do(deliverSQL, c.n, c.run, seqs)
+	if !c.empty() {
+		p.do(deliverSQL, &c.n, &c.run, &seqs)
 	}
 }
 
 // named is a row that is found by run and name.
 type named struct {
 	rowsOf
-	name []string
+	name column.Texts
 }
 
 func (c *named) add(m *member, name string) {
 	c.rowsOf.add(m)
-	c.name = append(c.name, name)
+	c.name.Add(name)
 }
 
 func (c *named) queue(p *pipeline, queries ...string) {
-	if len(c.run) == 0 {
+	if c.empty() {
 		return
 	}
 	for _, query := range queries {
-		p.do(query, c.n, c.run, c.name)
+		p.do(query, &c.n, &c.run, &c.name)
 	}
 }
 
 // contents are rows found by run and name that hold bytes.
 type contents struct {
 	named
-	data [][]byte
+	data column.Bytes
 }
 
 func (c *contents) add(m *member, name string, data []byte) {
 	c.named.add(m, name)
-	c.data = append(c.data, data)
+	c.data.Add(data)
 }
 
 func (c *contents) queue(p *pipeline, query string) {
-	if len(c.run) > 0 {
-		p.do(query, c.n, c.run, c.name, c.data)
+	if !c.empty() {
+		p.do(query, &c.n, &c.run, &c.name, &c.data)
 	}
 }
 
@@ -162,18 +166,24 @@ func (b *batch) save(p *pipeline) {
 
 type entryColumns struct {
 	rowsOf
-	at                    []int64
-	seq, cause, attempt   []int32
-	kind, path, name, key []string
-	payload, facts        [][]byte
+	at                    column.Longs
+	seq, cause, attempt   column.Ints
+	kind, path, name, key column.Texts
+	payload, facts        column.Bytes
 }
 
 func (c *entryColumns) add(m *member, e *store.Entry) {
 	c.rowsOf.add(m)
-	c.at, c.seq = append(c.at, int64(e.At)), append(c.seq, int32(e.Seq))                      //nolint:gosec // bounded by the machine
-	c.cause, c.attempt = append(c.cause, int32(e.Cause)), append(c.attempt, int32(e.Attempt)) //nolint:gosec // bounded by the machine
-	c.kind, c.path, c.name, c.key = append(c.kind, string(e.Kind)), append(c.path, e.Path), append(c.name, e.Name), append(c.key, e.Key)
-	c.payload, c.facts = append(c.payload, e.Payload), append(c.facts, e.Facts)
+	c.at.Add(int64(e.At))
+	c.seq.Add(int32(e.Seq))         //nolint:gosec // bounded by the machine
+	c.cause.Add(int32(e.Cause))     //nolint:gosec // bounded by the machine
+	c.attempt.Add(int32(e.Attempt)) //nolint:gosec // bounded by the machine
+	c.kind.Add(string(e.Kind))
+	c.path.Add(e.Path)
+	c.name.Add(e.Name)
+	c.key.Add(e.Key)
+	c.payload.Add(e.Payload)
+	c.facts.Add(e.Facts)
 }
 
 func (b *batch) record(p *pipeline) {
@@ -183,8 +193,8 @@ func (b *batch) record(p *pipeline) {
 			c.add(m, &m.Entries[i])
 		}
 	}
-	if len(c.run) > 0 {
-		p.do(journalSQL, c.n, c.run, c.seq, c.at, c.cause, c.attempt, c.kind, c.path, c.name, c.key, c.payload, c.facts)
+	if !c.empty() {
+		p.do(journalSQL, &c.n, &c.run, &c.seq, &c.at, &c.cause, &c.attempt, &c.kind, &c.path, &c.name, &c.key, &c.payload, &c.facts)
 	}
 }
 
@@ -193,7 +203,7 @@ func (b *batch) rounds(p *pipeline) {
 	for n := 0; ; n++ {
 		var stops, births named
 		var ending rowsOf
-		var keeps []bool
+		var keeps column.Bools
 		more := false
 		for _, m := range b.members {
 			if n >= len(m.rounds) {
@@ -209,7 +219,7 @@ func (b *batch) rounds(p *pipeline) {
 			}
 			if r.ends {
 				ending.add(m)
-				keeps = append(keeps, m.keep)
+				keeps.Add(m.keep)
 			}
 		}
 		if !more {
@@ -217,16 +227,16 @@ func (b *batch) rounds(p *pipeline) {
 		}
 		stops.queue(p, stopSQL, tellStopSQL)
 		births.queue(p, bearSQL)
-		if len(keeps) > 0 {
-			p.do(endSQL, ending.n, ending.run, keeps)
+		if !ending.empty() {
+			p.do(endSQL, &ending.n, &ending.run, &keeps)
 		}
 	}
 }
 
 func (b *batch) setTimers(p *pipeline) {
 	var gone, set named
-	var tenants []string
-	var dues, causes []int64
+	var tenants column.Texts
+	var dues, causes column.Longs
 	for _, m := range b.members {
 		for _, key := range slices.Sorted(maps.Keys(m.timers)) {
 			op := m.timers[key]
@@ -235,12 +245,14 @@ func (b *batch) setTimers(p *pipeline) {
 				continue
 			}
 			set.add(m, key)
-			tenants, dues, causes = append(tenants, m.Run.Tenant), append(dues, op.due), append(causes, op.cause)
+			tenants.Add(m.Run.Tenant)
+			dues.Add(op.due)
+			causes.Add(op.cause)
 		}
 	}
 	gone.queue(p, cancelTimerSQL)
-	if len(set.run) > 0 {
-		p.do(setTimerSQL, set.n, set.run, set.name, tenants, dues, causes)
+	if !set.empty() {
+		p.do(setTimerSQL, &set.n, &set.run, &set.name, &tenants, &dues, &causes)
 	}
 }
 
@@ -252,8 +264,8 @@ func (b *batch) holdTasks(p *pipeline) {
 				c.add(m)
 			}
 		}
-		if len(c.run) > 0 {
-			p.do(query, c.n, c.run)
+		if !c.empty() {
+			p.do(query, &c.n, &c.run)
 		}
 	}
 }
@@ -270,7 +282,7 @@ func (b *batch) put(p *pipeline) {
 
 const (
 	// What the tasks that are handed over read and their settlements do not carry: rows of primary keys.
-	payEntriesSQL = `select i.run, i.seq, j.payload from unnest($1::uuid[], $2::bigint[]) as i(run, seq)
+	payEntriesSQL = `select i.run, i.seq, j.payload from unnest($1::uuid[], $2::int[]) as i(run, seq)
 		cross join lateral (select payload from millrace.journal where run = i.run and seq = i.seq limit 1) as j`
 	payValuesSQL = `select i.run, i.ref, v.data from unnest($1::uuid[], $2::text[]) as i(run, ref)
 		cross join lateral (select data from millrace.run_values where run = i.run and ref = i.ref limit 1) as v`
@@ -279,8 +291,8 @@ const (
 // pay reads what may be handed over with the tasks.
 func (b *batch) pay(p *pipeline) {
 	var entries struct {
-		run [][16]byte
-		seq []int64
+		rowsOf
+		seq column.Ints
 	}
 	var values named
 	for _, m := range b.members {
@@ -290,14 +302,15 @@ func (b *batch) pay(p *pipeline) {
 					continue
 				}
 				if ref.Key == "" {
-					entries.run, entries.seq = append(entries.run, m.id), append(entries.seq, ref.Seq)
+					entries.add(m)
+					entries.seq.Add(int32(ref.Seq)) //nolint:gosec // bounded by the machine
 				} else {
 					values.add(m, ref.String())
 				}
 			}
 		}
 	}
-	if len(entries.run) > 0 {
+	if !entries.empty() {
 		p.each(payEntriesSQL, func(rows pgx.Rows) error {
 			var run [16]byte
 			var seq int64
@@ -305,9 +318,9 @@ func (b *batch) pay(p *pipeline) {
 			err := rows.Scan(&run, &seq, &payload)
 			b.keep(run, strconv.FormatInt(seq, 10), payload)
 			return err
-		}, entries.run, entries.seq)
+		}, &entries.run, &entries.seq)
 	}
-	if len(values.run) > 0 {
+	if !values.empty() {
 		p.each(payValuesSQL, func(rows pgx.Rows) error {
 			var run [16]byte
 			var ref string
@@ -315,7 +328,7 @@ func (b *batch) pay(p *pipeline) {
 			err := rows.Scan(&run, &ref, &payload)
 			b.keep(run, ref, payload)
 			return err
-		}, values.run, values.name)
+		}, &values.run, &values.name)
 	}
 }
 

@@ -18,6 +18,7 @@ var errClosed = errors.New("the store is closed")
 
 // SQLSTATEs that are answered in a way of their own.
 const (
+	codeZeroDivision  = "22012" // a bet was lost
 	codeStalePlan     = "0A000" // a prepared statement whose table was changed by a migration
 	codeReadOnly      = "25006"
 	codeNoAuth        = "28000"
@@ -34,10 +35,15 @@ const (
 	codeCancelled     = "57014"
 )
 
+// lostBet says whether a batch was undone because one of its guards did not hold.
+func lostBet(err error) bool { return code(err) == codeZeroDivision }
+
 // refused says whether the database refuses the content of a statement and is otherwise well: a constraint, a value that no
 // column takes, a row or an index entry that is too large.
 func refused(err error) bool {
 	switch c := code(err); {
+	case c == codeZeroDivision:
+		return false
 	case strings.HasPrefix(c, "22"), strings.HasPrefix(c, "23"), strings.HasPrefix(c, "54"):
 		return true
 	default:

@@ -154,6 +154,9 @@ func (s *Store) Pause(ctx context.Context, p store.Pause) (bool, error) {
 
 // Unpause is [store.Supply.Unpause].
 func (s *Store) Unpause(ctx context.Context, tenant string, kind store.PauseKind, name string) (bool, error) {
+	if unstorable(tenant) || unstorable(name) {
+		return false, nil
+	}
 	var n int64
 	err := s.run(ctx, "unpause", func(p *pipeline) {
 		p.lockLanes()
@@ -169,6 +172,9 @@ func (s *Store) Unpause(ctx context.Context, tenant string, kind store.PauseKind
 
 // Pauses is [store.Supply.Pauses].
 func (s *Store) Pauses(ctx context.Context, tenant string) (out []store.Pause, err error) {
+	if unstorable(tenant) {
+		return nil, nil
+	}
 	err = s.run(ctx, "pauses", func(p *pipeline) {
 		out = nil
 		p.each("select kind, name, who, reason, at from millrace.pauses where tenant = $1 order by kind, name", func(rows pgx.Rows) error {

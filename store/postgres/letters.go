@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/column"
 )
 
 const (
@@ -57,43 +58,49 @@ func (b *batch) letters(p *pipeline) {
 
 type openColumns struct {
 	rowsOf
-	tenant, kind, path []string
-	at                 []int64
-	failure            [][]byte
-	step, code         []*string
+	tenant, kind, path, step, code column.Texts
+	at                             column.Longs
+	failure                        column.Bytes
 }
 
 func (c *openColumns) add(m *member, op *letterOp) {
-	step, code := stepOf(op.err)
 	c.rowsOf.add(m)
-	c.tenant = append(c.tenant, m.Run.Tenant)
-	c.kind, c.path, c.at = append(c.kind, string(op.kind)), append(c.path, op.path), append(c.at, int64(m.At))
-	c.failure, c.step, c.code = append(c.failure, encodeFailure(op.err)), append(c.step, step), append(c.code, code)
+	c.tenant.Add(m.Run.Tenant)
+	c.kind.Add(string(op.kind))
+	c.path.Add(op.path)
+	c.at.Add(int64(m.At))
+	step, code := stepOf(op.err)
+	c.step.AddOr(step)
+	c.code.AddOr(code)
+	c.failure.Add(encodeFailure(op.err))
 }
 
 func (c *openColumns) queue(p *pipeline) {
-	if len(c.run) > 0 {
-		p.do(openSQL, c.n, c.run, c.tenant, c.kind, c.path, c.at, c.failure, c.step, c.code)
+	if sent := *c; !c.empty() {
+		p.do(openSQL, &sent.n, &sent.run, &sent.tenant, &sent.kind, &sent.path, &sent.at, &sent.failure, &sent.step, &sent.code)
 	}
 	*c = openColumns{}
 }
 
 type closeColumns struct {
 	rowsOf
-	kind, path, how []string
-	at              []int64
-	every           []bool
+	kind, path, how column.Texts
+	at              column.Longs
+	every           column.Bools
 }
 
 func (c *closeColumns) add(m *member, op *letterOp) {
 	c.rowsOf.add(m)
-	c.kind, c.path = append(c.kind, string(op.kind)), append(c.path, op.path)
-	c.how, c.at, c.every = append(c.how, string(op.how)), append(c.at, int64(m.At)), append(c.every, op.all)
+	c.kind.Add(string(op.kind))
+	c.path.Add(op.path)
+	c.how.Add(string(op.how))
+	c.at.Add(int64(m.At))
+	c.every.Add(op.all)
 }
 
 func (c *closeColumns) queue(p *pipeline) {
-	if len(c.run) > 0 {
-		p.do(closeSQL, c.n, c.run, c.kind, c.path, c.how, c.at, c.every)
+	if sent := *c; !c.empty() {
+		p.do(closeSQL, &sent.n, &sent.run, &sent.kind, &sent.path, &sent.how, &sent.at, &sent.every)
 	}
 	*c = closeColumns{}
 }
@@ -106,6 +113,9 @@ type where struct {
 
 // and adds a condition; %s in it is the argument.
 func (w *where) and(term string, arg any) {
+	if text, ok := arg.(string); ok && unstorable(text) {
+		arg = nil // equal to nothing
+	}
 	w.args = append(w.args, arg)
 	w.terms = append(w.terms, strings.ReplaceAll(term, "%s", fmt.Sprint("$", len(w.args))))
 }

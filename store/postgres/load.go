@@ -1,8 +1,11 @@
 package postgres
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -64,35 +67,23 @@ func (s *stateRow) state() (store.RunState, error) {
 	return st, nil
 }
 
-// bringing joins to the tasks p what a claim brings: the payloads and documents that their rows name. It walks primary keys
-// of journal, run_values and scopes only, and what a task does not name is not asked for.
+// broughtColumns are what a claim brings with the tasks p: the payload of their one entry, or those of their references and the
+// documents around them, in the order in which their rows name them, NULL for what is not there. Each is a row of the primary
+// key of journal, run_values or scopes; what a task does not name is not asked for.
 const (
-	bringing = `
-	left join lateral (select payload from millrace.journal where run = p.run and seq = p.entry limit 1) as j on true
-	left join lateral (
-		select array_agg(e.seq order by e.seq) as seqs, array_agg(e.payload order by e.seq) as payloads,
-			sum(octet_length(e.payload)) as size
-		from unnest(p.refs) as x
-		cross join lateral (select seq, payload from millrace.journal
-			where run = p.run and seq = case when position(':' in x) = 0 then x::int end limit 1) as e
-		where p.refs is not null) as e on true
-	left join lateral (
-		select array_agg(v.ref order by v.ref) as refs, array_agg(v.data order by v.ref) as data, sum(octet_length(v.data)) as size
-		from unnest(p.refs) as x
-		cross join lateral (select ref, data from millrace.run_values where run = p.run and ref = x limit 1) as v
-		where p.refs is not null) as v on true
-	left join lateral (
-		select array_agg(s.path order by s.path) as paths, array_agg(s.doc order by s.path) as docs
-		from unnest(p.documents) as x
-		cross join lateral (select path, doc from millrace.scopes where run = p.run and path = x limit 1) as s
-		where p.documents is not null) as d on true`
-	broughtColumns = `j.payload as payload, e.seqs as seqs, e.payloads as payloads, v.refs as value_refs, v.data as value_data,
-		d.paths as paths, d.docs as docs`
+	broughtColumns = `
+		case when p.entry > 0 then (select payload from millrace.journal where run = p.run and seq = p.entry) end as payload,
+		case when p.refs is not null then array(
+			select case when position(':' in x) = 0 then (select payload from millrace.journal where run = p.run and seq = x::int)
+				else (select data from millrace.run_values where run = p.run and ref = x) end
+			from unnest(p.refs) as x) end as payloads,
+		case when p.documents is not null then array(
+			select (select doc from millrace.scopes where run = p.run and path = x) from unnest(p.documents) as x) end as docs`
 	taskColumns = `p.run, p.path, p.lane, p.priority, p.attempt, p.env, p.entry, p.refs, p.cause, p.lease_ms,
 		p.rank + p.priority * 2000000::bigint`
 )
 
-// brought is a task's row with what was joined to it.
+// brought is a task's row with what came with it.
 type brought struct {
 	run   id
 	task  store.Task
@@ -101,13 +92,9 @@ type brought struct {
 	entry int64
 	refs  []string
 
-	payload   []byte
-	seqs      []int64
-	payloads  [][]byte
-	valueRefs []string
-	valueData [][]byte
-	paths     []string
-	docs      [][]byte
+	payload  []byte
+	payloads [][]byte
+	docs     [][]byte
 
 	row stateRow
 }
@@ -121,8 +108,7 @@ func (b *brought) taskTargets() []any {
 
 // targets gives where taskColumns, broughtColumns and stateColumns are read to.
 func (b *brought) targets() []any {
-	out := append(b.taskTargets(), &b.payload, &b.seqs, &b.payloads, &b.valueRefs, &b.valueData, &b.paths, &b.docs)
-	return append(out, b.row.targets()...)
+	return append(append(b.taskTargets(), &b.payload, &b.payloads, &b.docs), b.row.targets()...)
 }
 
 // gather reads rows into claimed tasks, in order. Runs are read once; their documents come with the tasks.
@@ -135,6 +121,20 @@ func (g *gather) see(rows pgx.Rows) error {
 	g.rows = append(g.rows, brought{})
 	return rows.Scan(g.rows[len(g.rows)-1].targets()...)
 }
+
+// sort puts rows in the order of these lanes, each by rank.
+func (g *gather) sort(lanes []store.LaneLimit) {
+	place := make(map[int64]int, len(lanes))
+	for i, l := range slices.Backward(lanes) {
+		place[l.Lane] = i
+	}
+	slices.SortFunc(g.rows, func(a, b brought) int {
+		return cmp.Or(cmp.Compare(place[a.lane], place[b.lane]), cmp.Compare(a.rank(), b.rank()), bytes.Compare(a.run[:], b.run[:]),
+			cmp.Compare(a.task.Path, b.task.Path))
+	})
+}
+
+func (b *brought) rank() int64 { return int64(b.task.ReadyAt) - int64(b.task.Priority)*perBoost }
 
 // claimed gives the task of a row with all that came with it; an error that wraps ErrDamaged is that of its run alone.
 func (g *gather) claimed(b *brought) (store.Claimed, error) {
@@ -162,22 +162,21 @@ func (g *gather) state(b *brought) (store.RunState, error) {
 		}
 		g.runs[b.run] = st
 	}
-	for _, path := range machine.Documents(b.task.Path) {
+	for i, path := range machine.Documents(b.task.Path) {
 		if st.Run.Known(path) {
 			continue
 		}
-		if err := putDocument(st.Run, path, b.document(path)); err != nil {
+		if err := putDocument(st.Run, path, at(b.docs, i)); err != nil {
 			return store.RunState{}, err
 		}
 	}
 	return *st, nil
 }
 
-func (b *brought) document(path string) []byte {
-	for i, p := range b.paths {
-		if p == path {
-			return b.docs[i]
-		}
+// at gives an element of a list that may be shorter.
+func at(list [][]byte, i int) []byte {
+	if i < len(list) {
+		return list[i]
 	}
 	return nil
 }
@@ -188,14 +187,12 @@ func (b *brought) given() map[machine.Ref]json.RawMessage {
 	if b.payload != nil {
 		out[machine.Ref{Seq: b.entry}] = b.payload
 	}
-	for i, seq := range b.seqs {
-		if b.payloads[i] != nil {
-			out[machine.Ref{Seq: seq}] = b.payloads[i]
-		}
+	if b.refs == nil {
+		return out
 	}
-	for i, text := range b.valueRefs {
-		if ref, err := machine.ParseRef(text); err == nil && b.valueData[i] != nil {
-			out[ref] = b.valueData[i]
+	for i, ref := range b.task.Refs {
+		if payload := at(b.payloads, i); payload != nil {
+			out[ref] = payload
 		}
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/column"
 )
 
 // tellSQL records messages to runs that have not ended, in order; one that a run was told before is passed over. It locks no
@@ -30,12 +31,12 @@ var endedStatuses = []string{
 }
 
 type messageColumns struct {
-	n, attempt                        []int32
-	run                               [][16]byte
-	tenant, id, kind, path, name, key []string
-	cause                             []int64
-	payload, facts                    [][]byte
-	fine                              []bool
+	n, attempt                        column.Ints
+	run                               column.UUIDs
+	tenant, id, kind, path, name, key column.Texts
+	cause                             column.Longs
+	payload, facts                    column.Bytes
+	fine                              column.Bools
 }
 
 // add adds a message; of one that no store keeps, that much as finds out whether the run was told of it.
@@ -48,11 +49,19 @@ func (c *messageColumns) add(n int, run id, m *store.Message, refusal error) {
 			name = ""
 		}
 	}
-	c.n, c.run, c.attempt = append(c.n, int32(n)), append(c.run, run), append(c.attempt, int32(e.Attempt)) //nolint:gosec // few
-	c.tenant, c.id, c.kind = append(c.tenant, m.Tenant), append(c.id, name), append(c.kind, string(e.Kind))
-	c.path, c.name, c.key = append(c.path, e.Path), append(c.name, e.Name), append(c.key, e.Key)
-	c.cause, c.payload, c.facts = append(c.cause, e.Cause), append(c.payload, e.Payload), append(c.facts, e.Facts)
-	c.fine = append(c.fine, refusal == nil)
+	c.n.Add(int32(n)) //nolint:gosec // few
+	c.run.Add(run)
+	c.attempt.Add(int32(e.Attempt)) //nolint:gosec // bounded by the machine
+	c.tenant.Add(m.Tenant)
+	c.id.Add(name)
+	c.kind.Add(string(e.Kind))
+	c.path.Add(e.Path)
+	c.name.Add(e.Name)
+	c.key.Add(e.Key)
+	c.cause.Add(e.Cause)
+	c.payload.Add(e.Payload)
+	c.facts.Add(e.Facts)
+	c.fine.Add(refusal == nil)
 }
 
 // Tell is [store.Mailbox.Tell].
@@ -89,7 +98,8 @@ func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, er
 				out[n] = fmt.Errorf("message to run %s: %w", messages[n].RunID, refusals[n])
 			}
 			return nil
-		}, c.n, c.run, c.tenant, c.id, c.kind, c.path, c.name, c.key, c.attempt, c.cause, c.payload, c.facts, c.fine, endedStatuses)
+		}, &c.n, &c.run, &c.tenant, &c.id, &c.kind, &c.path, &c.name, &c.key, &c.attempt, &c.cause, &c.payload, &c.facts, &c.fine,
+			endedStatuses)
 	})
 	switch {
 	case refused(err) && len(messages) == 1:

@@ -25,7 +25,7 @@ type member struct {
 	n       int   // its number in the call
 	k       int32 // its number in its batch
 	id      id
-	unknown bool  // no run has such an id
+	unknown bool  // no run has such an id, no task such a path
 	content error // why no store keeps it
 	root    []byte
 	changes []machine.Change
@@ -91,7 +91,7 @@ type letterOp struct {
 func newMember(st *store.Settlement, n int, content error) *member {
 	m := &member{Settlement: st, n: n, content: content, root: st.Run.EncodeRoot(), keep: true}
 	run, ok := parseID(st.Run.ID)
-	m.id, m.unknown = run, !ok
+	m.id, m.unknown = run, !ok || m.unheard()
 	if m.content == nil {
 		m.content = m.continues(m.before())
 	}
@@ -109,6 +109,12 @@ func newMember(st *store.Settlement, n int, content error) *member {
 	m.changes = m.documents()
 	m.mark()
 	return m
+}
+
+// unheard says whether tenant or guards hold text that no row does.
+func (m *member) unheard() bool {
+	return store.StorableText(m.Run.Tenant) != nil ||
+		slices.ContainsFunc(m.Guards, func(g store.Guard) bool { return store.StorableText(g.Path) != nil })
 }
 
 // before is the length that the journal must have.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/column"
 )
 
 const oldestServer = 150000
@@ -98,6 +100,7 @@ func (s *Store) configure(config *pgxpool.Config, url string, pooled bool) {
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "millrace"
 	}
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error { return column.Register(conn.TypeMap()) }
 	if s.o.Pooled || pooled {
 		if !hasSetting(url, "default_query_exec_mode") {
 			config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
@@ -106,7 +109,7 @@ func (s *Store) configure(config *pgxpool.Config, url string, pooled bool) {
 	}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.PgConn().Exec(ctx, planning).ReadAll()
-		return err
+		return errors.Join(err, column.Register(conn.TypeMap()))
 	}
 }
 

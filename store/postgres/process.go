@@ -92,6 +92,9 @@ const queuesSQL = "select " + laneColumns + `, count(*) filter (where t.ready), 
 
 // Queues is [store.Reader.Queues].
 func (s *Store) Queues(ctx context.Context, tenant string) (out []store.Depth, err error) {
+	if unstorable(tenant) {
+		return nil, nil
+	}
 	err = s.run(ctx, "queues", func(p *pipeline) {
 		out = nil
 		p.each(queuesSQL, func(rows pgx.Rows) error {

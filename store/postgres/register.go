@@ -92,7 +92,7 @@ func seeWorkflow(out *[]store.Workflow) func(rows pgx.Rows) error {
 // Workflow is [store.Definitions.Workflow].
 func (s *Store) Workflow(ctx context.Context, tenant, name string, version int) (store.Workflow, error) {
 	missing := fmt.Errorf("workflow %s version %d: %w", name, version, store.ErrNotFound)
-	if store.StorableText(tenant) != nil || store.StorableText(name) != nil || version > maxInt32 {
+	if unstorable(tenant) || unstorable(name) || version > maxInt32 {
 		return store.Workflow{}, missing
 	}
 	var out []store.Workflow
@@ -114,6 +114,9 @@ const maxInt32 = 1<<31 - 1
 
 // Workflows is [store.Definitions.Workflows].
 func (s *Store) Workflows(ctx context.Context, tenant string) (out []store.Workflow, err error) {
+	if unstorable(tenant) {
+		return nil, nil
+	}
 	err = s.run(ctx, "workflows", func(p *pipeline) {
 		out = nil
 		p.each("select distinct on (name) "+workflowColumns+` from millrace.workflows where tenant = $1

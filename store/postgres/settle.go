@@ -42,7 +42,10 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 		}
 		return out, err
 	}
-	left, err := s.together(ctx, fast, out)
+	left, err := s.together(ctx, fast, out, false)
+	if lostBet(err) {
+		left, err = s.together(ctx, fast, out, true)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +81,12 @@ func (s *Store) tellOf(members []*member, out []store.Settled) {
 }
 
 // together settles members and gives those that must be asked alone.
-func (s *Store) together(ctx context.Context, members []*member, out []store.Settled) ([]*member, error) {
+func (s *Store) together(ctx context.Context, members []*member, out []store.Settled, careful bool) ([]*member, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
 	b := newBatch(members)
+	b.careful = careful
 	err := s.run(ctx, "settle", func(p *pipeline) {
 		b.advance(p)
 		b.carryOut(p)
@@ -92,11 +96,11 @@ func (s *Store) together(ctx context.Context, members []*member, out []store.Set
 		return members, nil
 	case refused(err):
 		half := len(members) / 2
-		left, err := s.together(ctx, members[:half], out)
+		left, err := s.together(ctx, members[:half], out, true)
 		if err != nil {
 			return nil, err
 		}
-		right, err := s.together(ctx, members[half:], out)
+		right, err := s.together(ctx, members[half:], out, true)
 		return append(left, right...), err
 	case err != nil:
 		return nil, err
@@ -158,6 +162,7 @@ type verdict struct {
 func (s *Store) alone(ctx context.Context, m *member) (store.Settled, error) {
 	var v verdict
 	b := newBatch([]*member{m})
+	b.careful = true
 	fill := func(write bool) func(p *pipeline) {
 		return func(p *pipeline) {
 			v = verdict{}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/column"
 )
 
 // starting is a member that starts a run.
@@ -23,7 +24,7 @@ type starting struct {
 
 func newStarting(st *store.Start, n int) *starting {
 	m := newMember(&st.Settlement, n, st.Storable())
-	if m.unknown && m.content == nil {
+	if m.unknown && m.content == nil { // a start has no guards
 		m.content = fmt.Errorf("%w: the id is not a UUID", store.ErrRefused)
 	}
 	if m.content == nil && st.Run.Seq != int64(len(st.Entries)) {
@@ -156,17 +157,20 @@ const askedSQL = `select i.n, r.tenant, coalesce(r.xmin = pg_current_xact_id_if_
 
 // asked adds what has become of items, and the time.
 func asked(p *pipeline, items []*starting, found []prior, now *machine.Time) {
-	var n []int32
-	var run [][16]byte
-	var tenant, workflow []string
-	var keys [][]byte
+	var n column.Ints
+	var run column.UUIDs
+	var tenant, workflow column.Texts
+	var keys column.Bytes
 	for i, m := range items {
 		k := m.key()
 		if storableKey(k) != nil {
 			k = key{}
 		}
-		n, run = append(n, int32(i)), append(run, m.id) //nolint:gosec // few
-		tenant, workflow, keys = append(tenant, k.tenant), append(workflow, k.workflow), append(keys, k.hash())
+		n.Add(int32(i)) //nolint:gosec // few
+		run.Add(m.id)
+		tenant.Add(k.tenant)
+		workflow.Add(k.workflow)
+		keys.Add(k.hash())
 	}
 	p.each(askedSQL, func(rows pgx.Rows) error {
 		var i int
@@ -176,7 +180,7 @@ func asked(p *pipeline, items []*starting, found []prior, now *machine.Time) {
 		}
 		found[i] = f
 		return nil
-	}, n, run, tenant, workflow, keys)
+	}, &n, &run, &tenant, &workflow, &keys)
 	p.one("select millrace.clock()", (*int64)(now))
 }
 
@@ -240,43 +244,52 @@ const (
 
 type createColumns struct {
 	runColumns
-	workflow, key, home, options []string
-	workflowVersion, machine     []int32
-	created                      []int64
-	labels                       []*string
-
-	keyed struct {
-		tenant, workflow []string
-		run              [][16]byte
-		key, hash        [][]byte
-		stamp            []int64
-	}
+	workflow, key, home, options, labels column.Texts
+	workflowVersion, machine             column.Ints
+	created                              column.Longs
+	keyed                                keyColumns
 }
 
 func (c *createColumns) add(s *starting) {
 	h := &s.member.Run.Header
 	c.runColumns.add(s.member)
-	c.workflow, c.key = append(c.workflow, h.Workflow), append(c.key, h.Key)
-	c.home, c.options = append(c.home, h.Home), append(c.options, h.Options.Encode())
-	c.workflowVersion = append(c.workflowVersion, int32(h.Version)) //nolint:gosec // counted from 1
-	c.machine = append(c.machine, int32(h.MachineVersion))          //nolint:gosec // few
-	c.created, c.labels = append(c.created, int64(h.CreatedAt)), append(c.labels, s.labels)
-	if h.Key == "" {
-		return
+	c.workflow.Add(h.Workflow)
+	c.key.Add(h.Key)
+	c.home.Add(h.Home)
+	c.options.Add(h.Options.Encode())
+	c.workflowVersion.Add(int32(h.Version)) //nolint:gosec // counted from 1
+	c.machine.Add(int32(h.MachineVersion))  //nolint:gosec // few
+	c.created.Add(int64(h.CreatedAt))
+	c.labels.AddOr(s.labels)
+	if h.Key != "" {
+		c.keyed.add(s)
 	}
-	k := &c.keyed
-	k.tenant, k.workflow, k.key = append(k.tenant, h.Tenant), append(k.workflow, h.Workflow), append(k.key, s.key().hash())
-	k.run, k.hash = append(k.run, s.id), append(k.hash, s.KeyHash[:])
-	k.stamp = append(k.stamp, int64(s.member.At))
+}
+
+type keyColumns struct {
+	tenant, workflow column.Texts
+	run              column.UUIDs
+	key, hash        column.Bytes
+	stamp            column.Longs
+}
+
+func (c *keyColumns) add(s *starting) {
+	k := s.key()
+	c.tenant.Add(k.tenant)
+	c.workflow.Add(k.workflow)
+	c.run.Add(s.id)
+	c.key.Add(k.hash())
+	c.hash.Add(s.KeyHash[:])
+	c.stamp.Add(int64(s.member.At))
 }
 
 func (c *createColumns) queue(p *pipeline) {
-	if k := &c.keyed; len(k.run) > 0 {
-		p.do(takeKeysSQL, k.tenant, k.workflow, k.key, k.run, k.hash, k.stamp)
+	if k := &c.keyed; k.run.Len() > 0 {
+		p.do(takeKeysSQL, &k.tenant, &k.workflow, &k.key, &k.run, &k.hash, &k.stamp)
 	}
-	if len(c.run) == 0 {
+	if c.empty() {
 		return
 	}
-	p.do(createSQL, c.n, c.run, c.tenant, c.workflow, c.workflowVersion, c.key, c.home, c.machine, c.created, c.seq, c.at, c.started,
-		c.finished, c.rare, c.status, c.failure, c.step, c.code, c.options, c.labels, c.doc, c.stamp)
+	p.do(createSQL, &c.n, &c.run, &c.tenant, &c.workflow, &c.workflowVersion, &c.key, &c.home, &c.machine, &c.created, &c.seq, &c.at,
+		&c.started, &c.finished, &c.rare, &c.status, &c.failure, &c.step, &c.code, &c.options, &c.labels, &c.doc, &c.stamp)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -33,6 +34,16 @@ func (s *Store) readRun(ctx context.Context, op, tenant, runID string, fill func
 	return err
 }
 
+// storable gives those texts that a row may hold: nothing is found under the others.
+func storable(texts []string) []string {
+	if !slices.ContainsFunc(texts, unstorable) {
+		return texts
+	}
+	return slices.DeleteFunc(slices.Clone(texts), unstorable)
+}
+
+func unstorable(text string) bool { return store.StorableText(text) != nil }
+
 // stateSQL reads a run and documents of it at one moment: rows and ranges of primary keys. A range without an end goes on to
 // the last document.
 const stateSQL = "select " + stateColumns + `, d.paths, d.docs from millrace.runs as r
@@ -53,6 +64,7 @@ func (s *Store) State(ctx context.Context, tenant, runID string, scopes, under [
 	if !ok || store.StorableText(tenant) != nil {
 		return store.RunState{}, missing
 	}
+	scopes, under = storable(scopes), storable(under)
 	var highs []*string
 	for _, prefix := range under {
 		highs = append(highs, after(prefix))
@@ -144,6 +156,7 @@ func (s *Store) Payloads(
 			names = append(names, ref.String())
 		}
 	}
+	names = storable(names)
 	err = s.readRun(ctx, "payloads", tenant, runID, func(p *pipeline, run id) {
 		out = make(map[machine.Ref]json.RawMessage, len(refs))
 		p.each(`select x, payload from unnest($2::bigint[]) as x
@@ -182,7 +195,7 @@ func (s *Store) Tasks(ctx context.Context, tenant, runID string, paths []string)
 			p.each(liveFrom+" where p.run = $1 order by p.path", seeLive(&out), run)
 			return
 		}
-		p.each(liveFrom+" where p.run = $1 and p.path = any ($2::text[]) order by p.path", seeLive(&out), run, paths)
+		p.each(liveFrom+" where p.run = $1 and p.path = any ($2::text[]) order by p.path", seeLive(&out), run, storable(paths))
 	})
 	return out, err
 }

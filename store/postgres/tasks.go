@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/column"
 )
 
 var makeLanesSQL = `insert into millrace.lanes (tenant, queue, handler, workflow, paused)
@@ -20,7 +21,7 @@ var makeLanesSQL = `insert into millrace.lanes (tenant, queue, handler, workflow
 
 // makeLanes makes the lanes that the winners' tasks need and that this handle does not know: whoever makes lanes is alone.
 func (b *batch) makeLanes(p *pipeline) {
-	var numbers []int32
+	var numbers column.Ints
 	var c laneColumnsOf
 	seen := map[store.Lane]bool{}
 	for _, m := range b.members {
@@ -35,21 +36,23 @@ func (b *batch) makeLanes(p *pipeline) {
 				continue
 			}
 			seen[lane] = true
-			numbers = append(numbers, m.k)
+			numbers.Add(m.k)
 			c.add(lane)
 		}
 	}
-	if len(numbers) > 0 {
+	if numbers.Len() > 0 {
 		p.lockLanes()
-		p.do(makeLanesSQL, numbers, c.tenant, c.queue, c.handler, c.workflow)
+		p.do(makeLanesSQL, &numbers, &c.tenant, &c.queue, &c.handler, &c.workflow)
 	}
 }
 
-type laneColumnsOf struct{ tenant, queue, handler, workflow []string }
+type laneColumnsOf struct{ tenant, queue, handler, workflow column.Texts }
 
 func (c *laneColumnsOf) add(l store.Lane) {
-	c.tenant, c.queue = append(c.tenant, l.Tenant), append(c.queue, l.Queue)
-	c.handler, c.workflow = append(c.handler, l.Handler), append(c.workflow, l.Workflow)
+	c.tenant.Add(l.Tenant)
+	c.queue.Add(l.Queue)
+	c.handler.Add(l.Handler)
+	c.workflow.Add(l.Workflow)
 }
 
 // startSQL inserts tasks, as leased when they are handed over: ready now, of a lane that is not paused, and among the first of
@@ -84,27 +87,33 @@ var (
 
 type taskRows struct {
 	rowsOf
-	lanes                            laneColumnsOf
-	hands                            handColumns
-	k, hand, priority, attempt, room []int32
-	cause, entry                     []int32
-	rank, due, leaseMS               []int64
-	held                             []bool
-	path                             []string
-	refs, documents                  []*string
-	env                              [][]byte
+	lanes                                          laneColumnsOf
+	hands                                          handColumns
+	k, hand, priority, attempt, room, cause, entry column.Ints
+	rank, due, leaseMS                             column.Longs
+	held                                           column.Bools
+	path, refs, documents                          column.Texts
+	env                                            column.Bytes
 }
 
 func (c *taskRows) add(k int32, s *start) {
 	entry, refs := encodeRefs(s.Refs)
 	c.rowsOf.add(s.of)
-	c.k, c.hand, c.path = append(c.k, k), append(c.hand, c.hands.number(s)), append(c.path, s.Path)
-	c.rank, c.due = append(c.rank, int64(s.readyAt())-int64(s.Priority)*perBoost), append(c.due, int64(s.Due))
-	c.cause, c.entry = append(c.cause, int32(s.cause)), append(c.entry, int32(entry))                           //nolint:gosec // bounded by the machine
-	c.leaseMS, c.priority = append(c.leaseMS, s.Lease), append(c.priority, int32(s.Priority))                   //nolint:gosec // bounded by the format
-	c.attempt, c.room = append(c.attempt, int32(s.Attempt)), append(c.room, int32(min(s.of.Hand.Limit, 1<<20))) //nolint:gosec // bounded
-	c.held, c.env = append(c.held, s.held), append(c.env, s.env)
-	c.refs, c.documents = append(c.refs, literal(refs)), append(c.documents, literal(machine.Documents(s.Path)))
+	c.k.Add(k)
+	c.hand.Add(c.hands.number(s))
+	c.path.Add(s.Path)
+	c.rank.Add(int64(s.readyAt()) - int64(s.Priority)*perBoost)
+	c.due.Add(int64(s.Due))
+	c.cause.Add(int32(s.cause)) //nolint:gosec // bounded by the machine
+	c.entry.Add(int32(entry))   //nolint:gosec // bounded by the machine
+	c.leaseMS.Add(s.Lease)
+	c.priority.Add(int32(s.Priority))              //nolint:gosec // bounded by the format
+	c.attempt.Add(int32(s.Attempt))                //nolint:gosec // bounded by the machine
+	c.room.Add(int32(min(s.of.Hand.Limit, 1<<20))) //nolint:gosec // bounded
+	c.held.Add(s.held)
+	c.env.Add(s.env)
+	c.refs.AddOr(literal(refs))
+	c.documents.AddOr(literal(machine.Documents(s.Path)))
 }
 
 func (s *start) readyAt() machine.Time {
@@ -117,8 +126,8 @@ func (s *start) readyAt() machine.Time {
 // handColumns are whom tasks are handed over to: one for a whole batch, as a rule.
 type handColumns struct {
 	of           []handed
-	token, lease []int64
-	owner        []string
+	token, lease column.Longs
+	owner        column.Texts
 }
 
 type handed struct {
@@ -139,7 +148,9 @@ func (c *handColumns) number(s *start) int32 {
 		}
 	}
 	c.of = append(c.of, h)
-	c.token, c.lease, c.owner = append(c.token, h.token), append(c.lease, h.lease.Microseconds()), append(c.owner, h.owner)
+	c.token.Add(h.token)
+	c.lease.Add(h.lease.Microseconds())
+	c.owner.Add(h.owner)
 	return int32(len(c.of)) //nolint:gosec // few
 }
 
@@ -160,7 +171,7 @@ func (b *batch) start(p *pipeline) {
 			c.add(k, s)
 		}
 	}
-	if len(c.run) == 0 {
+	if c.empty() {
 		return
 	}
 	query := startAllSQL
@@ -168,8 +179,9 @@ func (b *batch) start(p *pipeline) {
 		query = startCountedSQL
 	}
 	l, h := &c.lanes, &c.hands
-	p.each(query, b.seeStarted(p.s), l.tenant, l.queue, l.handler, l.workflow, h.token, h.owner, h.lease, c.n, c.run, c.k, c.path,
-		c.rank, c.due, c.cause, c.entry, c.leaseMS, c.priority, c.attempt, c.held, c.hand, c.room, c.refs, c.documents, c.env)
+	p.each(query, b.seeStarted(p.s), &l.tenant, &l.queue, &l.handler, &l.workflow, &h.token, &h.owner, &h.lease, &c.n, &c.run, &c.k,
+		&c.path, &c.rank, &c.due, &c.cause, &c.entry, &c.leaseMS, &c.priority, &c.attempt, &c.held, &c.hand, &c.room, &c.refs,
+		&c.documents, &c.env)
 }
 
 // seeStarted keeps what was handed over, and the names of lanes.
