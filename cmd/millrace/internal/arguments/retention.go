@@ -84,15 +84,17 @@ func (r *Retention) Set(text string) error {
 	if err != nil {
 		return err
 	}
-	if r.keep == nil {
-		r.keep = map[machine.Status]time.Duration{}
+	keep := maps.Clone(r.keep)
+	if keep == nil {
+		keep = map[machine.Status]time.Duration{}
 	}
 	for _, name := range chosen {
 		status, err := ending(name)
 		if err != nil {
 			return err
 		}
-		r.keep[status] = d
+		keep[status] = d
 	}
+	r.keep = keep
 	return nil
 }

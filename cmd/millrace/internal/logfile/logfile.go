@@ -94,7 +94,7 @@ func (f *Folder) Forget(run string) {
 func (f *Folder) Remove(runs []string) error {
 	var all []error
 	for _, run := range runs {
-		if run == "" || run != filepath.Base(run) || run == "." || run == ".." {
+		if !filepath.IsLocal(run) || run == "." || strings.ContainsAny(run, `/\\`) {
 			return fmt.Errorf("remove logs: %q is no run", run)
 		}
 		f.Forget(run)

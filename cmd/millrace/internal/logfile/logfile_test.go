@@ -133,3 +133,33 @@ func TestAFaultOfTheDiskEndsTheLogAlone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// K1
+func TestTheLogsOfRunsThatAreGoneAreRemovedAndNothingElse(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "logs")
+	f := logfile.At(dir)
+	for _, run := range []string{"run-1", "run-2"} {
+		w := f.Writer(run, "a/b", 1)
+		w.Line("said")
+		if err := w.End("said\n", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Remove([]string{"run-1", "run-3"}); err != nil {
+		t.Fatal(err)
+	}
+	for run, want := range map[string]bool{"run-1": false, "run-2": true} {
+		if _, found, err := f.Read(run, "a/b", 1); err != nil || found != want {
+			t.Errorf("%s: %t, %v", run, found, err)
+		}
+	}
+	for _, name := range []string{"", ".", "..", "../logs", "a/b", "/"} {
+		if err := f.Remove([]string{name}); err == nil {
+			t.Errorf("%q was removed", name)
+		}
+	}
+	if _, found, err := f.Read("run-2", "a/b", 1); err != nil || !found {
+		t.Errorf("run-2 is gone: %v", err)
+	}
+}
