@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/millrace-go/millrace/internal/sim/internal/plan"
@@ -132,8 +133,7 @@ func (h *history) triedAgain(unit string) bool {
 	}
 	next := act + "~2"
 	if i := strings.LastIndexByte(act, '~'); i > strings.LastIndexByte(act, '/') {
-		var n int
-		if _, err := fmt.Sscanf(act[i:], "~%d", &n); err == nil {
+		if n, err := strconv.Atoi(act[i+1:]); err == nil { // of the activation itself, not of one around it
 			next = fmt.Sprintf("%s~%d", act[:i], n+1)
 		}
 	}
