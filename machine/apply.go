@@ -96,10 +96,13 @@ func (t *turn) handle() bool {
 		return t.abortRequested()
 	case RetryRequested:
 		return t.retryRequested()
+	default:
+		return !t.run.Status.Ended() && t.handleRunning()
 	}
-	if t.run.Status.Ended() {
-		return false
-	}
+}
+
+// handleRunning applies what can only be told to a run that has not ended.
+func (t *turn) handleRunning() bool {
 	switch t.ev.Kind {
 	case CancelRequested:
 		return t.cancelRequested()
@@ -123,8 +126,9 @@ func (t *turn) handle() bool {
 		return t.timerFired()
 	case EventReceived:
 		return t.eventReceived()
+	default:
+		return false
 	}
-	return false
 }
 
 // turn is one application of an event: a copy of the run that may be changed, and what is still to be done.

@@ -259,8 +259,8 @@ func TestEveryFieldOfADocumentIsDrawn(t *testing.T) {
 		note(reflect.ValueOf(scopes.Example(seed)))
 	}
 	for typ := range types {
-		for i := range typ.NumField() {
-			name := typ.Name() + "." + typ.Field(i).Name
+		for field := range typ.Fields() {
+			name := typ.Name() + "." + field.Name
 			if typ != reflect.TypeFor[Data]() && name != "Scope.Path" && !seen[name] {
 				t.Errorf("%s is never drawn", name)
 			}

@@ -23,7 +23,6 @@ type saga struct {
 	cancelAt  int  // the task at whose start the run is cancelled; -1: it is not
 	held      bool // a worker holds that task, and answers
 	endsWell  bool // what the worker answers
-	root      bool
 	done      []*sagaRecord
 	safe      int // records before are protected by a savepoint
 	acts      []sagaAct

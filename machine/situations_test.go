@@ -34,7 +34,7 @@ func TestStatementsOfUndoingAndControlHaveTranscripts(t *testing.T) {
 		}
 	}
 	var missing []string
-	for _, id := range strings.Fields("X1 X2 X3 X4 X5 X6 X7 X8 X9 X10 X11 X14 C2 C3 C4") {
+	for id := range strings.FieldsSeq("X1 X2 X3 X4 X5 X6 X7 X8 X9 X10 X11 X14 C2 C3 C4") {
 		if !held[id] {
 			missing = append(missing, id)
 		}

@@ -48,8 +48,11 @@ func TestWhatComesForNobodyIsRefusedAndChangesNothing(t *testing.T) {
 			}
 		}
 		got, err := e.Start(w.ctx, []engine.StartRequest{
-			{Tenant: "another", Workflow: "one"}, {Tenant: "", Workflow: "one"}, {Tenant: tenant, Workflow: "one\x00"},
-			{Tenant: tenant, Workflow: "one", Version: 99}, {Tenant: tenant, Workflow: "one", Input: json.RawMessage(`{`)},
+			{Tenant: "another", Workflow: "one"},
+			{Tenant: "", Workflow: "one"},
+			{Tenant: tenant, Workflow: "one\x00"},
+			{Tenant: tenant, Workflow: "one", Version: 99},
+			{Tenant: tenant, Workflow: "one", Input: json.RawMessage(`{`)},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -57,7 +57,9 @@ func TestRunsAreKeptForAsLongAsTheirStatusSays(t *testing.T) {
 		w.succeeded(first)
 		fail = true
 		failed := w.start("one", "null")
-		w.failed(failed)
+		if e := w.failed(failed); e == nil {
+			t.Fatal("the run did not fail")
+		}
 		fail = false
 		pass(50 * time.Minute)
 		second := w.start("one", "null")
@@ -124,7 +126,7 @@ func TestARetentionThatMakesNoSenseIsRefusedByName(t *testing.T) {
 		Every: -1, Keep: map[machine.Status]time.Duration{machine.Running: time.Hour, machine.Failed: -time.Hour},
 	}}
 	var got []string
-	if joined, ok := c.Validate().(interface{ Unwrap() []error }); ok { //nolint:errorlint // all of them are looked at
+	if joined, ok := c.Validate().(interface{ Unwrap() []error }); ok {
 		for _, err := range joined.Unwrap() {
 			got = append(got, err.Error())
 		}

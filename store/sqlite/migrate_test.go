@@ -22,12 +22,15 @@ func older(t *testing.T, path string, n int, rows string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := createMigrations + ";\n"
+	var text strings.Builder
+	text.WriteString(createMigrations + ";\n")
 	for i, m := range migrations()[:n] {
-		text += m.text + fmt.Sprintf("insert into migrations values (%d, '%s', '%s', 1);\n", i+1, m.name, m.sum)
+		text.WriteString(m.text)
+		fmt.Fprintf(&text, "insert into migrations values (%d, '%s', '%s', 1);\n", i+1, m.name, m.sum)
 	}
-	text += fmt.Sprintf("pragma user_version = %d;\npragma application_id = %d;\n", n, applicationID) + rows
-	if err := sqlitex.ExecuteScript(db, text, nil); err != nil {
+	fmt.Fprintf(&text, "pragma user_version = %d;\npragma application_id = %d;\n", n, applicationID)
+	text.WriteString(rows)
+	if err := sqlitex.ExecuteScript(db, text.String(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

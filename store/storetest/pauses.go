@@ -183,7 +183,9 @@ func pauseFirst(f *fixture) {
 		got[i].At = 17
 	}
 	f.equal("pauses", got, []store.Pause{
-		{Tenant: tenant, Kind: store.PauseQueue, Name: "a", At: 17}, p, {Tenant: tenant, Kind: store.PauseTenant, At: 17},
+		{Tenant: tenant, Kind: store.PauseQueue, Name: "a", At: 17},
+		p,
+		{Tenant: tenant, Kind: store.PauseTenant, At: 17},
 		{Tenant: tenant, Kind: store.PauseWorkflow, Name: "w", At: 17},
 	})
 }
