@@ -152,7 +152,7 @@ func BenchmarkBacklog(b *testing.B) {
 			b.Run(fmt.Sprintf("steps=%d/loops=%d", steps, loops), func(b *testing.B) {
 				s := benchStore(b, url)
 				benchStartAll(b, s, b.N)
-				if _, err := s.pool.Exec(b.Context(), s.sql("analyze millrace.tasks, millrace.runs, millrace.journal")); err != nil {
+				if _, err := s.pool.Exec(b.Context(), s.tables.Text("analyze millrace.tasks, millrace.runs, millrace.journal")); err != nil {
 					b.Fatal(err)
 				}
 				b.ResetTimer()

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
 const (
@@ -90,20 +91,20 @@ func (s *Store) takeOfLanes(ctx context.Context, ask *store.Claim, g *gather) er
 	}
 	return s.run(ctx, "claim", func(p *pipeline) {
 		*g = gather{}
-		p.do(ripenSQL)
-		p.each(pickSQL+takeSQL, g.see, append([]any{lanes, limits, ask.Limit}, takeArgs(ask)...)...)
+		p.Do(ripenSQL)
+		p.Each(pickSQL+takeSQL, g.see, append([]any{lanes, limits, ask.Limit}, takeArgs(ask)...)...)
 	})
 }
 
 func (s *Store) takeOfRun(ctx context.Context, ask *store.Claim, g *gather) error {
-	run, ok := parseID(ask.Run)
+	run, ok := wire.ParseID(ask.Run)
 	if !ok || store.StorableText(ask.Tenant) != nil {
 		return s.fault(ctx, "claim", s.usable(ctx))
 	}
 	return s.run(ctx, "claim", func(p *pipeline) {
 		*g = gather{}
-		p.do(ripenRunSQL, run)
-		p.each(pickRunSQL+takeSQL, g.see, append(append([]any{run, storable(ask.Handlers), ask.Limit}, takeArgs(ask)...), ask.Tenant)...)
+		p.Do(ripenRunSQL, run)
+		p.Each(pickRunSQL+takeSQL, g.see, append(append([]any{run, storable(ask.Handlers), ask.Limit}, takeArgs(ask)...), ask.Tenant)...)
 	})
 }
 
@@ -169,7 +170,7 @@ func (s *Store) postpone(ctx context.Context, damaged []*brought, token int64) e
 		runs, paths = append(runs, b.run), append(paths, b.task.Path)
 	}
 	return s.run(ctx, "claim", func(p *pipeline) {
-		p.do(postponeSQL, ids(runs), paths, token, setAside.Microseconds())
+		p.Do(postponeSQL, ids(runs), paths, token, setAside.Microseconds())
 	})
 }
 
@@ -192,7 +193,7 @@ func (s *Store) HeldBy(ctx context.Context, owner string, token int64) (out []st
 	var g gather
 	err = s.run(ctx, "held by", func(p *pipeline) {
 		g = gather{}
-		p.each(heldUnderSQL, g.see, owner, token)
+		p.Each(heldUnderSQL, g.see, owner, token)
 	})
 	if err != nil {
 		return nil, err
@@ -235,7 +236,7 @@ func (s *Store) Renew(ctx context.Context, held []store.Held, lease time.Duratio
 	}
 	runs, paths, tokens := make([]id, len(held)), make([]string, len(held)), make([]int64, len(held))
 	for i, h := range held {
-		run, ok := parseID(h.RunID)
+		run, ok := wire.ParseID(h.RunID)
 		if ok && store.StorableText(h.Path) == nil && h.Token != 0 { // else it is no task's, and nothing is asked
 			runs[i], paths[i], tokens[i] = run, h.Path, h.Token
 		}
@@ -247,9 +248,9 @@ func (s *Store) Renew(ctx context.Context, held []store.Held, lease time.Duratio
 			out[i] = store.Renewed{Held: h, Lost: true}
 		}
 		if lease > 0 {
-			p.do(renewSQL, ids(runs), paths, tokens, lease.Microseconds())
+			p.Do(renewSQL, ids(runs), paths, tokens, lease.Microseconds())
 		}
-		p.each(standingSQL, func(rows pgx.Rows) error {
+		p.Each(standingSQL, func(rows pgx.Rows) error {
 			var n int
 			var stop bool
 			if err := rows.Scan(&n, &stop); err != nil {

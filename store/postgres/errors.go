@@ -12,44 +12,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
 var errClosed = errors.New("the store is closed")
-
-// SQLSTATEs that are answered in a way of their own.
-const (
-	codeZeroDivision  = "22012" // a bet was lost
-	codeStalePlan     = "0A000" // a prepared statement whose table was changed by a migration
-	codeReadOnly      = "25006"
-	codeNoAuth        = "28000"
-	codePassword      = "28P01"
-	codeNoDatabase    = "3D000"
-	codeNoSchema      = "3F000"
-	codeSerialization = "40001"
-	codeDeadlock      = "40P01"
-	codeNoRight       = "42501"
-	codeNoFunction    = "42883"
-	codeNoTable       = "42P01"
-	codeDiskFull      = "53100"
-	codeManyConns     = "53300"
-	codeCancelled     = "57014"
-)
-
-// lostBet says whether a batch was undone because one of its guards did not hold.
-func lostBet(err error) bool { return code(err) == codeZeroDivision }
-
-// refused says whether the database refuses the content of a statement and is otherwise well: a constraint, a value that no
-// column takes, a row or an index entry that is too large.
-func refused(err error) bool {
-	switch c := code(err); {
-	case c == codeZeroDivision:
-		return false
-	case strings.HasPrefix(c, "22"), strings.HasPrefix(c, "23"), strings.HasPrefix(c, "54"):
-		return true
-	default:
-		return false
-	}
-}
 
 // fault gives err its kind and a hint. What is one of the store's own kinds already passes.
 func (s *Store) fault(ctx context.Context, op string, err error) error {
@@ -58,7 +24,7 @@ func (s *Store) fault(ctx context.Context, op string, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &done), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict),
-		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrRefused), refused(err):
+		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrRefused), wire.Refused(err):
 		return err
 	case ctx.Err() != nil:
 		return &store.StoreError{Op: op, Kind: store.ErrUnavailable, Hint: "ask what became of it and call again", Err: ctx.Err()}
@@ -74,7 +40,7 @@ func (s *Store) diagnose(err error) (hint string, kind error) {
 	if errors.Is(err, errClosed) || err.Error() == "closed pool" {
 		return "open it again", store.ErrUnusable
 	}
-	if c := code(err); c != "" {
+	if c := wire.Code(err); c != "" {
 		return s.diagnoseCode(c)
 	}
 	var parse *pgconn.ParseConfigError
@@ -110,22 +76,22 @@ const migrateHint = "run `millrace migrate` with this database once"
 
 func (s *Store) diagnoseCode(c string) (hint string, kind error) {
 	switch c {
-	case codeNoDatabase:
+	case wire.NoDatabase:
 		return "make it first (createdb), or correct its name", store.ErrUnusable
-	case codePassword, codeNoAuth:
+	case wire.WrongPassword, wire.NoAuth:
 		return "correct user and password of the URL (or PGPASSWORD, ~/.pgpass), or ask for the right to log in", store.ErrUnusable
-	case codeNoRight:
+	case wire.NoRight:
 		return fmt.Sprintf("the role lacks a right to the schema %s: ask its owner to grant it, or have the owner run `millrace migrate`",
 			s.o.Schema), store.ErrUnusable
-	case codeReadOnly:
+	case wire.ReadOnly:
 		return "this server is read-only, as a replica is: name the primary (target_session_attrs=read-write finds it)", store.ErrUnusable
-	case codeNoTable, codeNoSchema, codeNoFunction:
+	case wire.NoTable, wire.NoSchema, wire.NoFunction:
 		return migrateHint, store.ErrUnusable
-	case codeDiskFull:
+	case wire.DiskFull:
 		return "the disk of the server is full: make room there and try again", store.ErrUnavailable
-	case codeManyConns:
+	case wire.ManyConns:
 		return "the server has no connection left: raise max_connections, lower MaxConns, or put a pooler before it", store.ErrUnavailable
-	case codeCancelled:
+	case wire.Cancelled:
 		return "the statement was cancelled, by a person or a limit of the server: try again", store.ErrUnavailable
 	}
 	switch {

@@ -3,48 +3,12 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/batch"
 )
-
-// laneCache keeps the names of lanes, which never change. Whether one is paused is asked of the database each time.
-type laneCache struct {
-	mu     sync.Mutex
-	byID   map[int64]store.Lane
-	byName map[store.Lane]struct{} // without ID and Paused: those that are there
-}
-
-const maxLanesKept = 100_000
-
-func (l *laneCache) keep(lane store.Lane) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.byID == nil || len(l.byID) >= maxLanesKept {
-		l.byID, l.byName = map[int64]store.Lane{}, map[store.Lane]struct{}{}
-	}
-	lane.Paused = false
-	l.byID[lane.ID] = lane
-	lane.ID = 0
-	l.byName[lane] = struct{}{}
-}
-
-// exists says whether the lane with these names is known to be there.
-func (l *laneCache) exists(name store.Lane) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, ok := l.byName[name]
-	return ok
-}
-
-func (l *laneCache) find(laneID int64) (store.Lane, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	lane, ok := l.byID[laneID]
-	return lane, ok
-}
 
 const laneColumns = "l.id, l.tenant, l.queue, l.handler, l.workflow, l.paused"
 
@@ -54,17 +18,17 @@ func laneTargets(l *store.Lane) []any {
 
 // lane gives a lane by its id, not paused.
 func (s *Store) lane(ctx context.Context, laneID int64) (store.Lane, error) {
-	if lane, ok := s.lanes.find(laneID); ok {
+	if lane, ok := s.lanes.Find(laneID); ok {
 		return lane, nil
 	}
 	err := s.run(ctx, "lanes", func(p *pipeline) {
 		var found []store.Lane
-		p.each("select "+laneColumns+" from millrace.lanes as l where l.id = $1", s.seeLane(&found), laneID)
+		p.Each("select "+laneColumns+" from millrace.lanes as l where l.id = $1", s.seeLane(&found), laneID)
 	})
 	if err != nil {
 		return store.Lane{}, err
 	}
-	lane, ok := s.lanes.find(laneID)
+	lane, ok := s.lanes.Find(laneID)
 	if !ok {
 		return store.Lane{}, fmt.Errorf("lane %d: %w", laneID, store.ErrNotFound)
 	}
@@ -75,7 +39,7 @@ func (s *Store) lane(ctx context.Context, laneID int64) (store.Lane, error) {
 func (s *Store) Lanes(ctx context.Context, after int64, limit int) (out []store.Lane, err error) {
 	err = s.run(ctx, "lanes", func(p *pipeline) {
 		out = nil
-		p.each("select "+laneColumns+" from millrace.lanes as l where l.id > $1 order by l.id limit $2", s.seeLane(&out),
+		p.Each("select "+laneColumns+" from millrace.lanes as l where l.id > $1 order by l.id limit $2", s.seeLane(&out),
 			after, max(limit, 0))
 	})
 	return out, err
@@ -87,7 +51,7 @@ func (s *Store) seeLane(out *[]store.Lane) func(rows pgx.Rows) error {
 		if err := rows.Scan(laneTargets(&l)...); err != nil {
 			return err
 		}
-		s.lanes.keep(l)
+		s.lanes.Keep(l)
 		*out = append(*out, l)
 		return nil
 	}
@@ -112,21 +76,10 @@ func (s *Store) Stocked(ctx context.Context, after int64, limit int) (out []stor
 	}
 	err = s.run(ctx, "stocked lanes", func(p *pipeline) {
 		out = nil
-		p.each(stockedSQL, s.seeLane(&out), after, limit)
+		p.Each(stockedSQL, s.seeLane(&out), after, limit)
 	})
 	return out, err
 }
-
-const (
-	// The lock of the schema's lanes: a new lane sees every pause, and a pause every lane.
-	lockLanesSQL = "select pg_advisory_xact_lock(hashtextextended($1, 0))"
-	// What covers a lane: $1 is its tenant, %[1]s its queue and %[2]s its workflow. At most three rows of the primary key.
-	coveredSQL = `exists (select from millrace.pauses as c where c.tenant = %[3]s and (
-		c.kind = 'tenant' or c.kind = 'queue' and c.name = %[1]s or c.kind = 'workflow' and c.name = %[2]s))`
-)
-
-// lockLanes has the rest of the pipeline alone with the lanes.
-func (p *pipeline) lockLanes() { p.do(lockLanesSQL, "millrace lanes "+p.s.o.Schema) }
 
 const (
 	pauseSQL = "insert into millrace.pauses values ($1, $2, $3, $4, $5, millrace.clock()) on conflict (tenant, kind, name) do nothing"
@@ -136,7 +89,7 @@ const (
 )
 
 var unflagSQL = "update millrace.lanes as l set paused = false where paused and " + coveringSQL + " and not " +
-	fmt.Sprintf(coveredSQL, "l.queue", "l.workflow", "$1")
+	batch.Covered("$1", "l.queue", "l.workflow")
 
 // Pause is [store.Supply.Pause].
 func (s *Store) Pause(ctx context.Context, p store.Pause) (bool, error) {
@@ -145,9 +98,9 @@ func (s *Store) Pause(ctx context.Context, p store.Pause) (bool, error) {
 	}
 	var n int64
 	err := s.run(ctx, "pause", func(pipe *pipeline) {
-		pipe.lockLanes()
-		pipe.count(pauseSQL, &n, p.Tenant, string(p.Kind), p.Name, p.By, p.Reason)
-		pipe.do(flagSQL, p.Tenant, string(p.Kind), p.Name)
+		s.lanes.Lock(pipe)
+		pipe.Count(pauseSQL, &n, p.Tenant, string(p.Kind), p.Name, p.By, p.Reason)
+		pipe.Do(flagSQL, p.Tenant, string(p.Kind), p.Name)
 	})
 	return n > 0 && err == nil, err
 }
@@ -159,9 +112,9 @@ func (s *Store) Unpause(ctx context.Context, tenant string, kind store.PauseKind
 	}
 	var n int64
 	err := s.run(ctx, "unpause", func(p *pipeline) {
-		p.lockLanes()
-		p.count("delete from millrace.pauses where tenant = $1 and kind = $2 and name = $3", &n, tenant, string(kind), name)
-		p.do(unflagSQL, tenant, string(kind), name)
+		s.lanes.Lock(p)
+		p.Count("delete from millrace.pauses where tenant = $1 and kind = $2 and name = $3", &n, tenant, string(kind), name)
+		p.Do(unflagSQL, tenant, string(kind), name)
 	})
 	if err != nil || n == 0 {
 		return false, err
@@ -177,7 +130,7 @@ func (s *Store) Pauses(ctx context.Context, tenant string) (out []store.Pause, e
 	}
 	err = s.run(ctx, "pauses", func(p *pipeline) {
 		out = nil
-		p.each("select kind, name, who, reason, at from millrace.pauses where tenant = $1 order by kind, name", func(rows pgx.Rows) error {
+		p.Each("select kind, name, who, reason, at from millrace.pauses where tenant = $1 order by kind, name", func(rows pgx.Rows) error {
 			one := store.Pause{Tenant: tenant}
 			if err := rows.Scan((*string)(&one.Kind), &one.Name, &one.By, &one.Reason, (*int64)(&one.At)); err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/batch"
 )
 
 func damage(runID, what string, err error) error {
@@ -134,7 +135,7 @@ func (g *gather) sort(lanes []store.LaneLimit) {
 	})
 }
 
-func (b *brought) rank() int64 { return int64(b.task.ReadyAt) - int64(b.task.Priority)*perBoost }
+func (b *brought) rank() int64 { return batch.Rank(b.task.ReadyAt, b.task.Priority) }
 
 // claimed gives the task of a row with all that came with it; an error that wraps ErrDamaged is that of its run alone.
 func (g *gather) claimed(b *brought) (store.Claimed, error) {
@@ -196,21 +197,6 @@ func (b *brought) given() map[machine.Ref]json.RawMessage {
 		}
 	}
 	return out
-}
-
-// encodeRefs writes references: a single entry of the journal as its number, others as a list of texts.
-func encodeRefs(refs []machine.Ref) (entry int64, list []string) {
-	switch {
-	case len(refs) == 0:
-		return 0, nil
-	case len(refs) == 1 && refs[0].Key == "":
-		return refs[0].Seq, nil
-	}
-	list = make([]string, len(refs))
-	for i, ref := range refs {
-		list[i] = ref.String()
-	}
-	return 0, list
 }
 
 // decodeTask reads programs and references: both, or none of them.

@@ -9,6 +9,7 @@ import (
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/postgres/internal/column"
+	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
 // tellSQL records messages to runs that have not ended, in order; one that a run was told before is passed over. It locks no
@@ -70,7 +71,7 @@ func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, er
 	refusals := make([]error, len(messages))
 	for i := range messages {
 		m := &messages[i]
-		run, ok := parseID(m.RunID)
+		run, ok := wire.ParseID(m.RunID)
 		if !ok || store.StorableText(m.Tenant) != nil {
 			continue
 		}
@@ -83,7 +84,7 @@ func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, er
 		for i, m := range messages {
 			out[i] = fmt.Errorf("message to run %s: %w", m.RunID, store.ErrNotFound)
 		}
-		p.each(tellSQL, func(rows pgx.Rows) error {
+		p.Each(tellSQL, func(rows pgx.Rows) error {
 			var n int
 			var status string
 			var told bool
@@ -102,9 +103,9 @@ func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, er
 			endedStatuses)
 	})
 	switch {
-	case refused(err) && len(messages) == 1:
+	case wire.Refused(err) && len(messages) == 1:
 		return []error{fmt.Errorf("message to run %s: %w: %w", messages[0].RunID, store.ErrRefused, err)}, nil
-	case refused(err):
+	case wire.Refused(err):
 		return s.tellHalves(ctx, messages)
 	case err != nil:
 		return nil, err
@@ -135,7 +136,7 @@ const inboxSQL = `select seq, tenant, run, id, kind, at, path, name, key, attemp
 func (s *Store) Inbox(ctx context.Context, limit int) (out []store.Message, err error) {
 	err = s.run(ctx, "inbox", func(p *pipeline) {
 		out = nil
-		p.each(inboxSQL, func(rows pgx.Rows) error {
+		p.Each(inboxSQL, func(rows pgx.Rows) error {
 			var m store.Message
 			var run [16]byte
 			e := &m.Event
@@ -160,8 +161,8 @@ const (
 func (s *Store) Due(ctx context.Context, limit int) (out []store.Timer, next machine.Time, err error) {
 	err = s.run(ctx, "due", func(p *pipeline) {
 		out, next = nil, 0
-		p.each(dueSQL, seeTimer(&out), max(limit, 0))
-		p.one(nextSQL, (*int64)(&next))
+		p.Each(dueSQL, seeTimer(&out), max(limit, 0))
+		p.One(nextSQL, (*int64)(&next))
 	})
 	return out, next, err
 }

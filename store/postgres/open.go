@@ -13,11 +13,32 @@ import (
 
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/postgres/internal/column"
+	"github.com/millrace-go/millrace/store/postgres/internal/schema"
 )
 
 const oldestServer = 150000
 
 func (s *Store) open(ctx context.Context, url string) error {
+	if err := s.connect(ctx, url); err != nil {
+		return err
+	}
+	s.hints = newHints(s, url)
+	version, err := s.tables.Version(ctx, s.pool)
+	switch {
+	case err != nil || version >= schema.Newest():
+		return err
+	case s.o.Migrate:
+		return s.tables.Migrate(ctx, s.pool)
+	}
+	why := fmt.Errorf("its schema %s has version %d, and this program needs %d", s.o.Schema, version, schema.Newest())
+	if version == 0 {
+		why = fmt.Errorf("it has no schema %s", s.o.Schema)
+	}
+	return &store.StoreError{Op: "open " + s.place, Kind: store.ErrUnusable, Hint: migrateHint, Err: why}
+}
+
+// connect opens the pool, once it is known that such a server will do.
+func (s *Store) connect(ctx context.Context, url string) error {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return err
@@ -32,11 +53,8 @@ func (s *Store) open(ctx context.Context, url string) error {
 		return err
 	}
 	s.configure(config, url, seen.pooled)
-	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
-		return err
-	}
-	s.hints = newHints(s, url)
-	return s.prepare(ctx)
+	s.pool, err = pgxpool.NewWithConfig(ctx, config)
+	return err
 }
 
 // server is what one connection sees of the server.

@@ -6,22 +6,23 @@
 //
 // A run's row is the lock of all that is the run's own. A batch takes the rows that are free and waits for none; what did
 // not win is asked again by itself, waiting. Nothing depends on the state of a session, so that a transaction pooler may
-// stand before the server. Statements stand beside the method that runs them; the schema is in sql/, numbered and forward only.
+// stand before the server. Statements stand beside the method that runs them; the rooms below
+// internal/ hold the schema, and what a batch of settlements does.
 // It imports store and machine, pgx, and nothing else of this module.
 package postgres
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/batch"
+	"github.com/millrace-go/millrace/store/postgres/internal/schema"
+	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
 // Options are settings of a Store. The zero value is usable.
@@ -64,10 +65,9 @@ func (o Options) withDefaults() Options {
 type Store struct {
 	o       Options
 	place   string // host and database, for people
-	schema  string // quoted
+	tables  *schema.Tables
 	pool    *pgxpool.Pool
-	lanes   laneCache
-	texts   sync.Map // statements with the schema's name, by their text
+	lanes   batch.Lanes
 	hints   *hints
 	closing chan struct{}
 	once    sync.Once
@@ -75,13 +75,17 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
+type (
+	pipeline = wire.Pipeline
+	id       = wire.ID
+)
+
 // Open connects to the database that url names, and finds or makes the schema. The error is a *store.StoreError with a hint
 // for people: of kind ErrUnusable when the database cannot be used as it is (no such database, a wrong password, no right, an
 // old server, a read-only one, an older or a newer schema), of kind ErrUnavailable when it cannot be reached now.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
-	o = o.withDefaults()
-	s := &Store{o: o, schema: pgx.Identifier{o.Schema}.Sanitize(), closing: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	s := newStore(o)
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	if err := s.open(ctx, url); err != nil {
 		if s.pool != nil {
@@ -92,24 +96,15 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// sql gives a statement with the schema's own name in it.
-func (s *Store) sql(query string) string {
-	if s.o.Schema == defaultSchema {
-		return query
-	}
-	if text, ok := s.texts.Load(query); ok {
-		named, _ := text.(string)
-		return named
-	}
-	named := strings.ReplaceAll(query, defaultSchema+".", s.schema+".")
-	s.texts.Store(query, named)
-	return named
+func newStore(o Options) *Store {
+	o = o.withDefaults()
+	return &Store{o: o, tables: schema.In(o.Schema), closing: make(chan struct{}), lanes: batch.Lanes{Schema: o.Schema}}
 }
 
 // Clock gives the database's time.
 func (s *Store) Clock(ctx context.Context) (machine.Time, error) {
 	var now machine.Time
-	err := s.run(ctx, "clock", func(p *pipeline) { p.one("select millrace.clock()", &now) })
+	err := s.run(ctx, "clock", func(p *pipeline) { p.One("select millrace.clock()", (*int64)(&now)) })
 	return now, err
 }
 
@@ -122,21 +117,3 @@ func (s *Store) Close() error {
 	})
 	return nil
 }
-
-// id is the id of a run as the database holds it.
-type id [16]byte
-
-// parseID reads the canonical text of an id, and nothing else.
-func parseID(text string) (id, bool) {
-	if len(text) != 36 {
-		return id{}, false
-	}
-	u, err := uuid.Parse(text)
-	if err != nil || u.String() != text {
-		return id{}, false
-	}
-	return id(u), true
-}
-
-// String gives the canonical text.
-func (i id) String() string { return uuid.UUID(i).String() }

@@ -24,21 +24,21 @@ func (s *Store) Beat(ctx context.Context, p store.Process) error {
 		serves = []string{}
 	}
 	return s.run(ctx, "beat", func(pipe *pipeline) {
-		pipe.do(beatSQL, p.Owner, p.Host, p.PID, serves, p.Draining)
-		pipe.do(burySQL)
+		pipe.Do(beatSQL, p.Owner, p.Host, p.PID, serves, p.Draining)
+		pipe.Do(burySQL)
 	})
 }
 
 // Retire is [store.Worker.Retire].
 func (s *Store) Retire(ctx context.Context, owner string) error {
-	return s.run(ctx, "retire", func(p *pipeline) { p.do("delete from millrace.processes where owner = $1", owner) })
+	return s.run(ctx, "retire", func(p *pipeline) { p.Do("delete from millrace.processes where owner = $1", owner) })
 }
 
 // Processes is [store.Reader.Processes].
 func (s *Store) Processes(ctx context.Context) (out []store.ProcessRow, err error) {
 	err = s.run(ctx, "processes", func(p *pipeline) {
 		out = nil
-		p.each("select owner, host, pid, serves, draining, beat_at from millrace.processes order by owner", func(rows pgx.Rows) error {
+		p.Each("select owner, host, pid, serves, draining, beat_at from millrace.processes order by owner", func(rows pgx.Rows) error {
 			var one store.ProcessRow
 			err := rows.Scan(&one.Owner, &one.Host, &one.PID, &one.Serves, &one.Draining, (*int64)(&one.BeatAt))
 			out = append(out, one)
@@ -78,7 +78,7 @@ func seeLive(out *[]store.Live) func(rows pgx.Rows) error {
 func (s *Store) Expired(ctx context.Context, limit int) (out []store.Live, err error) {
 	err = s.run(ctx, "expired", func(p *pipeline) {
 		out = nil
-		p.each(lapsedSQL, seeLive(&out), max(limit, 0))
+		p.Each(lapsedSQL, seeLive(&out), max(limit, 0))
 	})
 	return out, err
 }
@@ -97,7 +97,7 @@ func (s *Store) Queues(ctx context.Context, tenant string) (out []store.Depth, e
 	}
 	err = s.run(ctx, "queues", func(p *pipeline) {
 		out = nil
-		p.each(queuesSQL, func(rows pgx.Rows) error {
+		p.Each(queuesSQL, func(rows pgx.Rows) error {
 			var d store.Depth
 			err := rows.Scan(append(laneTargets(&d.Lane), &d.Ready, &d.Delayed, &d.Leased, &d.Held, (*int64)(&d.Oldest))...)
 			out = append(out, d)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
 const (
@@ -71,10 +72,10 @@ const (
 // prunable finds runs that may go, and where the walk goes on.
 func (s *Store) prunable(ctx context.Context, o *store.PruneOrder) (out []prunable, next string, err error) {
 	var rows []prunable
-	after, _ := parseID(o.After)
+	after, _ := wire.ParseID(o.After)
 	err = s.run(ctx, "prune", func(p *pipeline) {
 		rows = nil
-		p.each(agedSQL, func(r pgx.Rows) error {
+		p.Each(agedSQL, func(r pgx.Rows) error {
 			var p prunable
 			err := r.Scan((*[16]byte)(&p.id), &p.Tenant, &p.Workflow, (*string)(&p.Status), (*int64)(&p.FinishedAt), (*int64)(&p.created),
 				&p.version, &p.needed)
@@ -131,14 +132,14 @@ func (s *Store) removeRuns(ctx context.Context, list []prunable) (gone []prunabl
 	removed := map[id]bool{}
 	err = s.run(ctx, "prune", func(p *pipeline) {
 		clear(removed)
-		p.each(markSQL, func(rows pgx.Rows) error {
+		p.Each(markSQL, func(rows pgx.Rows) error {
 			var run [16]byte
 			err := rows.Scan(&run)
 			removed[run] = true
 			return err
 		}, ids(runs), versions)
-		p.do(forgetLettersSQL, ids(runs))
-		p.do(forgetRunsSQL, ids(runs))
+		p.Do(forgetLettersSQL, ids(runs))
+		p.Do(forgetRunsSQL, ids(runs))
 	})
 	for i := range list {
 		if removed[list[i].id] {
@@ -161,7 +162,7 @@ func (s *Store) clearLeftovers(ctx context.Context) error {
 		var runs []id
 		err := s.run(ctx, "prune", func(p *pipeline) {
 			runs = nil
-			p.each(leftoverSQL, func(rows pgx.Rows) error {
+			p.Each(leftoverSQL, func(rows pgx.Rows) error {
 				var run [16]byte
 				err := rows.Scan(&run)
 				runs = append(runs, run)
@@ -185,14 +186,14 @@ func (s *Store) strip(ctx context.Context, run id) error {
 		counts := make([]int64, len(stripSQL))
 		err := s.run(ctx, "prune", func(p *pipeline) {
 			for i, query := range stripSQL {
-				p.count(query, &counts[i], run, prunedRows)
+				p.Count(query, &counts[i], run, prunedRows)
 			}
 		})
 		if err != nil {
 			return err
 		}
 		if max(counts[0], counts[1], counts[2]) < prunedRows {
-			return s.run(ctx, "prune", func(p *pipeline) { p.do(clearLeftoversSQL, run) })
+			return s.run(ctx, "prune", func(p *pipeline) { p.Do(clearLeftoversSQL, run) })
 		}
 	}
 }

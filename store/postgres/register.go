@@ -30,7 +30,7 @@ func (s *Store) Register(ctx context.Context, w store.Workflow) (int, bool, erro
 		}
 		var n int64
 		err = s.run(ctx, "register", func(p *pipeline) {
-			p.count(registerSQL, &n, w.Tenant, w.Name, version, w.Hash[:], orEmpty(w.Doc))
+			p.Count(registerSQL, &n, w.Tenant, w.Name, version, w.Hash[:], orEmpty(w.Doc))
 		})
 		if n > 0 || err != nil {
 			return version, n > 0, err
@@ -44,7 +44,7 @@ func (s *Store) registered(ctx context.Context, w *store.Workflow) (version int,
 	var same []bool
 	err = s.run(ctx, "register", func(p *pipeline) {
 		versions, same = nil, nil
-		p.each(versionsSQL, func(rows pgx.Rows) error {
+		p.Each(versionsSQL, func(rows pgx.Rows) error {
 			var v int
 			var hash []byte
 			err := rows.Scan(&v, &hash)
@@ -98,7 +98,7 @@ func (s *Store) Workflow(ctx context.Context, tenant, name string, version int) 
 	var out []store.Workflow
 	err := s.run(ctx, "workflow", func(p *pipeline) {
 		out = nil
-		p.each("select "+workflowColumns+` from millrace.workflows where tenant = $1 and name = $2 and ($3::int = 0 or version = $3)
+		p.Each("select "+workflowColumns+` from millrace.workflows where tenant = $1 and name = $2 and ($3::int = 0 or version = $3)
 			order by version desc limit 1`, seeWorkflow(&out), tenant, name, version)
 	})
 	switch {
@@ -119,7 +119,7 @@ func (s *Store) Workflows(ctx context.Context, tenant string) (out []store.Workf
 	}
 	err = s.run(ctx, "workflows", func(p *pipeline) {
 		out = nil
-		p.each("select distinct on (name) "+workflowColumns+` from millrace.workflows where tenant = $1
+		p.Each("select distinct on (name) "+workflowColumns+` from millrace.workflows where tenant = $1
 			order by name, version desc`, seeWorkflow(&out), tenant)
 	})
 	return out, err

@@ -2,79 +2,29 @@ package postgres
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/jackc/pgx/v5"
-
-	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
-	"github.com/millrace-go/millrace/store/postgres/internal/column"
+	"github.com/millrace-go/millrace/store/postgres/internal/batch"
+	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
-
-// starting is a member that starts a run.
-type starting struct {
-	*store.Start
-	*member
-	labels *string
-}
-
-func newStarting(st *store.Start, n int) *starting {
-	m := newMember(&st.Settlement, n, st.Storable())
-	if m.unknown && m.content == nil { // a start has no guards
-		m.content = fmt.Errorf("%w: the id is not a UUID", store.ErrRefused)
-	}
-	if m.content == nil && st.Run.Seq != int64(len(st.Entries)) {
-		m.content = m.continues(0)
-	}
-	s := &starting{Start: st, member: m}
-	if labels := st.Run.Options.Labels; m.content == nil && len(labels) > 0 {
-		b, err := json.Marshal(labels)
-		if err != nil {
-			m.content = fmt.Errorf("%w: labels: %w", store.ErrRefused, err)
-		}
-		text := string(b)
-		s.labels = &text
-	}
-	return s
-}
-
-// key names the key that a start takes.
-type key struct{ tenant, workflow, key string }
-
-// hash is what the key is remembered by; nil for none.
-func (k key) hash() []byte {
-	if k.key == "" {
-		return nil
-	}
-	sum := sha256.Sum256([]byte(k.key))
-	return sum[:]
-}
-
-func (s *starting) key() key {
-	h := &s.member.Run.Header
-	return key{h.Tenant, h.Workflow, h.Key}
-}
 
 // Start is [store.Starter.Start]. What another item of the call has the id or the key of comes in a transaction after it.
 func (s *Store) Start(ctx context.Context, starts []store.Start) ([]store.Started, error) {
 	out := make([]store.Started, len(starts))
-	items := make([]*starting, len(starts))
+	items := make([]*batch.Starting, len(starts))
 	for i := range starts {
-		items[i] = newStarting(&starts[i], i)
+		items[i] = batch.NewStarting(&starts[i], i)
 	}
 	for wave := items; len(wave) > 0; {
-		first, rest := apart(wave)
+		first, rest := batch.Apart(wave)
 		if err := s.begin(ctx, first, out); err != nil {
 			return nil, err
 		}
 		wave = rest
 	}
 	for _, m := range items {
-		if out[m.n].Created && (m.makesWork || len(m.starts) > len(out[m.n].Handed)) {
+		if out[m.N].Created && m.Leaves(len(out[m.N].Handed)) {
 			s.hints.hint()
 			break
 		}
@@ -82,50 +32,33 @@ func (s *Store) Start(ctx context.Context, starts []store.Start) ([]store.Starte
 	return out, nil
 }
 
-// apart gives the items that share neither id nor key with one before them, and the others.
-func apart(items []*starting) (first, rest []*starting) {
-	ids := make(map[string]bool, len(items))
-	keys := make(map[key]bool, len(items))
-	for _, m := range items {
-		k := m.key()
-		if ids[m.member.Run.ID] || k.key != "" && keys[k] {
-			rest = append(rest, m)
-		} else {
-			first = append(first, m)
-		}
-		ids[m.member.Run.ID] = true
-		keys[k] = true
-	}
-	return first, rest
-}
-
 // begin starts runs in one transaction. When the database refuses the content of one, they are halved until that one is alone.
-func (s *Store) begin(ctx context.Context, items []*starting, out []store.Started) error {
-	var fine []*member
-	var c createColumns
+func (s *Store) begin(ctx context.Context, items []*batch.Starting, out []store.Started) error {
+	var fine []*batch.Member
+	var c batch.Creation
 	for _, m := range items {
-		if m.content == nil {
-			fine = append(fine, m.member)
+		if m.Content == nil {
+			fine = append(fine, m.Member)
 		}
 	}
-	b := newBatch(fine)
+	b := batch.New(fine)
 	for _, m := range items {
-		if m.content == nil {
-			c.add(m)
+		if m.Content == nil {
+			c.Add(m)
 		}
 	}
-	var found []prior
+	var found []batch.Prior
 	err := s.run(ctx, "start", func(p *pipeline) {
-		c.queue(p)
-		b.carryOut(p)
-		found = make([]prior, len(items))
-		asked(p, items, found, &b.now)
+		c.Queue(p)
+		b.CarryOut(p, &s.lanes)
+		found = make([]batch.Prior, len(items))
+		batch.Asked(p, items, found, &b.Now)
 	})
 	switch {
-	case refused(err) && len(items) == 1 && items[0].content == nil:
-		items[0].content = fmt.Errorf("%w: %w", store.ErrRefused, err)
+	case wire.Refused(err) && len(items) == 1 && items[0].Content == nil:
+		items[0].Content = fmt.Errorf("%w: %w", store.ErrRefused, err)
 		return s.begin(ctx, items, out)
-	case refused(err) && len(items) > 1:
+	case wire.Refused(err) && len(items) > 1:
 		half := len(items) / 2
 		if err := s.begin(ctx, items[:half], out); err != nil {
 			return err
@@ -135,161 +68,7 @@ func (s *Store) begin(ctx context.Context, items []*starting, out []store.Starte
 		return err
 	}
 	for i, m := range items {
-		out[m.n] = m.answer(&found[i], b)
+		out[m.N] = m.Answer(&found[i], b)
 	}
 	return nil
-}
-
-// prior is what a start finds in the database after its transaction.
-type prior struct {
-	tenant  *string // of the run with its id
-	created bool    // by this transaction
-	holder  *[16]byte
-	hash    []byte
-}
-
-// Primary keys of runs and run_keys.
-const askedSQL = `select i.n, r.tenant, coalesce(r.xmin = pg_current_xact_id_if_assigned()::xid, false), k.run, k.hash
-	from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::bytea[]) as i(n, run, tenant, workflow, key)
-	left join lateral (select tenant, xmin from millrace.runs where id = i.run limit 1) as r on true
-	left join lateral (select run, hash from millrace.run_keys
-		where i.key is not null and tenant = i.tenant and workflow = i.workflow and key = i.key limit 1) as k on true`
-
-// asked adds what has become of items, and the time.
-func asked(p *pipeline, items []*starting, found []prior, now *machine.Time) {
-	var n column.Ints
-	var run column.UUIDs
-	var tenant, workflow column.Texts
-	var keys column.Bytes
-	for i, m := range items {
-		k := m.key()
-		if storableKey(k) != nil {
-			k = key{}
-		}
-		n.Add(int32(i)) //nolint:gosec // few
-		run.Add(m.id)
-		tenant.Add(k.tenant)
-		workflow.Add(k.workflow)
-		keys.Add(k.hash())
-	}
-	p.each(askedSQL, func(rows pgx.Rows) error {
-		var i int
-		var f prior
-		if err := rows.Scan(&i, &f.tenant, &f.created, &f.holder, &f.hash); err != nil {
-			return err
-		}
-		found[i] = f
-		return nil
-	}, &n, &run, &tenant, &workflow, &keys)
-	p.one("select millrace.clock()", (*int64)(now))
-}
-
-func storableKey(k key) error {
-	return errors.Join(store.StorableText(k.tenant), store.StorableText(k.workflow), store.StorableText(k.key))
-}
-
-// answer says what became of a start.
-func (s *starting) answer(f *prior, b *batch) store.Started {
-	h := &s.member.Run.Header
-	fail := func(err error) store.Started { return store.Started{Err: fmt.Errorf("start of run %s: %w", h.ID, err)} }
-	switch {
-	case f.created:
-		return store.Started{RunID: h.ID, Created: true, Handed: b.handed(s.member)}
-	case f.tenant != nil && *f.tenant != h.Tenant:
-		return fail(fmt.Errorf("%w: the id is taken", store.ErrRefused))
-	case f.tenant != nil:
-		return store.Started{RunID: h.ID}
-	case f.holder != nil:
-		holder := id(*f.holder).String()
-		if slices.Equal(f.hash, s.KeyHash[:]) {
-			return store.Started{RunID: holder}
-		}
-		return store.Started{Err: &store.ConflictError{What: "key", Name: h.Key, RunID: holder}}
-	case skewed(s.member.At, b.now):
-		return fail(store.ErrSkewed)
-	case s.content != nil:
-		return fail(s.content)
-	}
-	return fail(fmt.Errorf("%w: nothing was started", store.ErrRefused))
-}
-
-const (
-	// Keys go first, in their order: who wants one that is being taken waits for it, and for nothing after.
-	takeKeysSQL = `insert into millrace.run_keys (tenant, workflow, key, run, hash)
-		select i.tenant, i.workflow, i.key, i.run, i.hash
-		from unnest($1::text[], $2::text[], $3::bytea[], $4::uuid[], $5::bytea[], $6::bigint[]) as i(tenant, workflow, key, run, hash, stamp)
-		where abs(i.stamp - millrace.clock()) <= 1000000 and not exists (select from millrace.runs where id = i.run)
-		order by i.tenant, i.workflow, i.key
-		on conflict (tenant, workflow, key) do nothing`
-	// Those whose key is theirs, and whose id is new.
-	createSQL = `with made as (insert into millrace.runs (id, tenant, workflow, workflow_version, key, home, machine_version, created_at, version,
-			seq, at, started_at, finished_at, rare, status, error, error_step, error_code, options, labels, doc)
-		select i.id, i.tenant, i.workflow, i.workflow_version, i.key, i.home, i.machine_version, i.created_at, 1, i.seq, i.at,
-			i.started_at, i.finished_at, i.rare, i.status, i.error, i.step, i.code, i.options, i.labels::jsonb, i.doc
-		from unnest($2::uuid[], $3::text[], $4::text[], $5::int[], $6::text[], $7::text[], $8::int[], $9::bigint[], $10::bigint[],
-			$11::bigint[], $12::bigint[], $13::bigint[], $14::bool[], $15::text[], $16::bytea[], $17::text[], $18::text[], $19::text[],
-			$20::text[], $21::bytea[], $22::bigint[])
-			as i(id, tenant, workflow, workflow_version, key, home, machine_version, created_at, seq, at, started_at, finished_at,
-				rare, status, error, step, code, options, labels, doc, stamp)
-		where abs(i.stamp - (select millrace.clock())) <= 1000000
-			and (i.key = '' or exists (select from millrace.run_keys as k
-				where k.tenant = i.tenant and k.workflow = i.workflow and k.key = sha256(convert_to(i.key, 'UTF8'))
-					and k.run = i.id and k.xmin = pg_current_xact_id_if_assigned()::xid))
-		order by i.id
-		on conflict (id) do nothing
-		returning id)
-	select set_config('millrace_batch.lost', coalesce((select string_agg(i.n::text, ',')
-		from unnest($1::int[], $2::uuid[]) as i(n, id) where i.id not in (select id from made)), ''), true)`
-)
-
-type createColumns struct {
-	runColumns
-	workflow, key, home, options, labels column.Texts
-	workflowVersion, machine             column.Ints
-	created                              column.Longs
-	keyed                                keyColumns
-}
-
-func (c *createColumns) add(s *starting) {
-	h := &s.member.Run.Header
-	c.runColumns.add(s.member)
-	c.workflow.Add(h.Workflow)
-	c.key.Add(h.Key)
-	c.home.Add(h.Home)
-	c.options.Add(h.Options.Encode())
-	c.workflowVersion.Add(int32(h.Version)) //nolint:gosec // counted from 1
-	c.machine.Add(int32(h.MachineVersion))  //nolint:gosec // few
-	c.created.Add(int64(h.CreatedAt))
-	c.labels.AddOr(s.labels)
-	if h.Key != "" {
-		c.keyed.add(s)
-	}
-}
-
-type keyColumns struct {
-	tenant, workflow column.Texts
-	run              column.UUIDs
-	key, hash        column.Bytes
-	stamp            column.Longs
-}
-
-func (c *keyColumns) add(s *starting) {
-	k := s.key()
-	c.tenant.Add(k.tenant)
-	c.workflow.Add(k.workflow)
-	c.run.Add(s.id)
-	c.key.Add(k.hash())
-	c.hash.Add(s.KeyHash[:])
-	c.stamp.Add(int64(s.member.At))
-}
-
-func (c *createColumns) queue(p *pipeline) {
-	if k := &c.keyed; k.run.Len() > 0 {
-		p.do(takeKeysSQL, &k.tenant, &k.workflow, &k.key, &k.run, &k.hash, &k.stamp)
-	}
-	if c.empty() {
-		return
-	}
-	p.do(createSQL, &c.n, &c.run, &c.tenant, &c.workflow, &c.workflowVersion, &c.key, &c.home, &c.machine, &c.created, &c.seq, &c.at,
-		&c.started, &c.finished, &c.rare, &c.status, &c.failure, &c.step, &c.code, &c.options, &c.labels, &c.doc, &c.stamp)
 }

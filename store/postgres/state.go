@@ -10,19 +10,20 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
 // readRun runs a pipeline of queries that begins with one for the run, which must exist and be the tenant's.
 func (s *Store) readRun(ctx context.Context, op, tenant, runID string, fill func(p *pipeline, run id)) error {
 	missing := fmt.Errorf("run %s: %w", runID, store.ErrNotFound)
-	run, ok := parseID(runID)
+	run, ok := wire.ParseID(runID)
 	if !ok || store.StorableText(tenant) != nil {
 		return missing
 	}
 	found := false
 	err := s.run(ctx, op, func(p *pipeline) {
 		found = false
-		p.each("select true from millrace.runs where id = $1 and tenant = $2", func(rows pgx.Rows) error {
+		p.Each("select true from millrace.runs where id = $1 and tenant = $2", func(rows pgx.Rows) error {
 			found = true
 			return nil
 		}, run, tenant)
@@ -60,7 +61,7 @@ const stateSQL = "select " + stateColumns + `, d.paths, d.docs from millrace.run
 // State is [store.Reader.State].
 func (s *Store) State(ctx context.Context, tenant, runID string, scopes, under []string) (store.RunState, error) {
 	missing := fmt.Errorf("run %s: %w", runID, store.ErrNotFound)
-	run, ok := parseID(runID)
+	run, ok := wire.ParseID(runID)
 	if !ok || store.StorableText(tenant) != nil {
 		return store.RunState{}, missing
 	}
@@ -74,7 +75,7 @@ func (s *Store) State(ctx context.Context, tenant, runID string, scopes, under [
 	var docs [][]byte
 	err := s.run(ctx, "state", func(p *pipeline) {
 		row = stateRow{}
-		p.each(stateSQL, func(rows pgx.Rows) error {
+		p.Each(stateSQL, func(rows pgx.Rows) error {
 			return rows.Scan(append(row.targets(), &paths, &docs)...)
 		}, run, tenant, scopes, under, highs)
 	})
@@ -128,7 +129,7 @@ func after(prefix string) *string {
 func (s *Store) Documents(ctx context.Context, tenant, runID string) (out map[string][]byte, err error) {
 	err = s.readRun(ctx, "documents", tenant, runID, func(p *pipeline, run id) {
 		out = map[string][]byte{}
-		p.each(`select '', doc from millrace.runs where id = $1 union all select path, doc from millrace.scopes where run = $1`,
+		p.Each(`select '', doc from millrace.runs where id = $1 union all select path, doc from millrace.scopes where run = $1`,
 			func(rows pgx.Rows) error {
 				var path string
 				var doc []byte
@@ -159,7 +160,7 @@ func (s *Store) Payloads(
 	names = storable(names)
 	err = s.readRun(ctx, "payloads", tenant, runID, func(p *pipeline, run id) {
 		out = make(map[machine.Ref]json.RawMessage, len(refs))
-		p.each(`select x, payload from unnest($2::bigint[]) as x
+		p.Each(`select x, payload from unnest($2::bigint[]) as x
 			cross join lateral (select payload from millrace.journal where run = $1 and seq = x limit 1) as j where payload is not null`,
 			func(rows pgx.Rows) error {
 				var ref machine.Ref
@@ -168,7 +169,7 @@ func (s *Store) Payloads(
 				out[ref] = payload
 				return err
 			}, run, seqs)
-		p.each(`select x, data from unnest($2::text[]) as x
+		p.Each(`select x, data from unnest($2::text[]) as x
 			cross join lateral (select data from millrace.run_values where run = $1 and ref = x limit 1) as v where data is not null`,
 			func(rows pgx.Rows) error {
 				var text string
@@ -192,10 +193,10 @@ func (s *Store) Tasks(ctx context.Context, tenant, runID string, paths []string)
 	err = s.readRun(ctx, "tasks", tenant, runID, func(p *pipeline, run id) {
 		out = nil
 		if paths == nil {
-			p.each(liveFrom+" where p.run = $1 order by p.path", seeLive(&out), run)
+			p.Each(liveFrom+" where p.run = $1 order by p.path", seeLive(&out), run)
 			return
 		}
-		p.each(liveFrom+" where p.run = $1 and p.path = any ($2::text[]) order by p.path", seeLive(&out), run, storable(paths))
+		p.Each(liveFrom+" where p.run = $1 and p.path = any ($2::text[]) order by p.path", seeLive(&out), run, storable(paths))
 	})
 	return out, err
 }
@@ -204,7 +205,7 @@ func (s *Store) Tasks(ctx context.Context, tenant, runID string, paths []string)
 func (s *Store) Timers(ctx context.Context, tenant, runID string) (out []store.Timer, err error) {
 	err = s.readRun(ctx, "timers", tenant, runID, func(p *pipeline, run id) {
 		out = nil
-		p.each("select run, key, tenant, due, cause from millrace.timers where run = $1 order by key", seeTimer(&out), run)
+		p.Each("select run, key, tenant, due, cause from millrace.timers where run = $1 order by key", seeTimer(&out), run)
 	})
 	return out, err
 }
@@ -215,7 +216,7 @@ func (s *Store) Journal(
 ) (out []store.Entry, err error) {
 	err = s.readRun(ctx, "journal", tenant, runID, func(p *pipeline, run id) {
 		out = nil
-		p.each(`select seq, at, kind, path, name, key, attempt, cause, payload, facts from millrace.journal
+		p.Each(`select seq, at, kind, path, name, key, attempt, cause, payload, facts from millrace.journal
 			where run = $1 and seq > $2 order by seq limit $3`, func(rows pgx.Rows) error {
 			var e store.Entry
 			err := rows.Scan(&e.Seq, (*int64)(&e.At), (*string)(&e.Kind), &e.Path, &e.Name, &e.Key, &e.Attempt, &e.Cause,

@@ -1,4 +1,4 @@
-package postgres
+package batch
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
 const (
@@ -17,16 +18,16 @@ const (
 	resultsEnd = ":]"                                    // ends the paths of documents of results
 )
 
-// member is a settlement with its effects folded into what statements can do for many runs at once. What the order of effects
+// Member is a settlement with its effects folded into what statements can do for many runs at once. What the order of effects
 // decides within one run is decided here; what only the database knows is left to it: whether a task is held, a lane paused,
 // a time come.
-type member struct {
+type Member struct {
 	*store.Settlement
-	n       int   // its number in the call
+	N       int   // its number in the call
 	k       int32 // its number in its batch
-	id      id
-	unknown bool  // no run has such an id, no task such a path
-	content error // why no store keeps it
+	ID      wire.ID
+	Unknown bool  // no run has such an id, no task such a path
+	Content error // why no store keeps it
 	root    []byte
 	changes []machine.Change
 
@@ -64,7 +65,7 @@ type round struct {
 
 type start struct {
 	machine.StartTask
-	of    *member
+	of    *Member
 	cause int64
 	env   []byte
 	lane  store.Lane // its names
@@ -87,15 +88,15 @@ type letterOp struct {
 	err   *machine.Error
 }
 
-// newMember folds a settlement; content says why no store keeps it.
-func newMember(st *store.Settlement, n int, content error) *member {
-	m := &member{Settlement: st, n: n, content: content, root: st.Run.EncodeRoot(), keep: true}
-	run, ok := parseID(st.Run.ID)
-	m.id, m.unknown = run, !ok || m.unheard()
-	if m.content == nil {
-		m.content = m.continues(m.before())
+// NewMember folds a settlement; content says why no store keeps it.
+func NewMember(st *store.Settlement, n int, content error) *Member {
+	m := &Member{Settlement: st, N: n, Content: content, root: st.Run.EncodeRoot(), keep: true}
+	run, ok := wire.ParseID(st.Run.ID)
+	m.ID, m.Unknown = run, !ok || m.unheard()
+	if m.Content == nil {
+		m.Content = m.continues(m.before())
 	}
-	if m.content != nil {
+	if m.Content != nil {
 		return m
 	}
 	m.timers = map[string]timerOp{}
@@ -104,7 +105,7 @@ func newMember(st *store.Settlement, n int, content error) *member {
 	}
 	fates := m.fates()
 	for i, effect := range st.Effects {
-		m.content = errors.Join(m.content, m.fold(i, effect, fates))
+		m.Content = errors.Join(m.Content, m.fold(i, effect, fates))
 	}
 	m.changes = m.documents()
 	m.mark()
@@ -112,16 +113,16 @@ func newMember(st *store.Settlement, n int, content error) *member {
 }
 
 // unheard says whether tenant or guards hold text that no row does.
-func (m *member) unheard() bool {
+func (m *Member) unheard() bool {
 	return store.StorableText(m.Run.Tenant) != nil ||
 		slices.ContainsFunc(m.Guards, func(g store.Guard) bool { return store.StorableText(g.Path) != nil })
 }
 
 // before is the length that the journal must have.
-func (m *member) before() int64 { return m.Run.Seq - int64(len(m.Entries)) }
+func (m *Member) before() int64 { return m.Run.Seq - int64(len(m.Entries)) }
 
 // continues says why the entries do not continue a journal of this length.
-func (m *member) continues(seq int64) error {
+func (m *Member) continues(seq int64) error {
 	for i := range m.Entries {
 		if m.Entries[i].Seq != seq+int64(i)+1 {
 			return fmt.Errorf("%w: entry %d does not continue the journal", store.ErrRefused, m.Entries[i].Seq)
@@ -139,7 +140,7 @@ type fates struct {
 	end, holds, free int
 }
 
-func (m *member) fates() fates {
+func (m *Member) fates() fates {
 	f := fates{end: -1, holds: -1, free: -1}
 	for i, effect := range m.Effects {
 		switch e := effect.(type) {
@@ -165,7 +166,7 @@ func (m *member) fates() fates {
 	return f
 }
 
-func (m *member) fold(i int, effect machine.Effect, f fates) error {
+func (m *Member) fold(i int, effect machine.Effect, f fates) error {
 	switch e := effect.(type) {
 	case machine.StartTask:
 		return m.foldStart(i, &e, f)
@@ -207,7 +208,7 @@ func (m *member) fold(i int, effect machine.Effect, f fates) error {
 }
 
 // round gives the round in which an effect of this kind belongs: 0 stops, 1 births, 2 ends.
-func (m *member) round(kind int) *round {
+func (m *Member) round(kind int) *round {
 	if n := len(m.rounds); n > 0 && m.rounds[n-1].last() <= kind {
 		return &m.rounds[n-1]
 	}
@@ -225,7 +226,7 @@ func (r *round) last() int {
 	return 0
 }
 
-func (m *member) foldStart(i int, e *machine.StartTask, f fates) error {
+func (m *Member) foldStart(i int, e *machine.StartTask, f fates) error {
 	env, err := machine.EncodeEnv(&e.Env)
 	if err != nil {
 		return fmt.Errorf("%w: task %s: %w", store.ErrRefused, e.Path, err)
@@ -249,7 +250,7 @@ func (m *member) foldStart(i int, e *machine.StartTask, f fates) error {
 	return nil
 }
 
-func (m *member) cause(i int) int64 {
+func (m *Member) cause(i int) int64 {
 	if i < len(m.Causes) {
 		return m.Causes[i]
 	}
@@ -257,7 +258,7 @@ func (m *member) cause(i int) int64 {
 }
 
 // documents gives the changes but those that the run's end undoes.
-func (m *member) documents() []machine.Change {
+func (m *Member) documents() []machine.Change {
 	changes := m.Run.Changes()
 	if m.ends && !m.keep {
 		changes = slices.DeleteFunc(changes, func(c machine.Change) bool { return !strings.HasSuffix(c.Path, resultsEnd) })
@@ -266,14 +267,14 @@ func (m *member) documents() []machine.Change {
 }
 
 // mark says whether what waits elsewhere should look.
-func (m *member) mark() {
+func (m *Member) mark() {
 	if m.hands < len(m.starts) || len(m.starts) > m.Hand.Limit {
 		m.makesWork = true
 	}
 }
 
 // sequential says whether the order of the letters' effects matters, so that they are carried out one by one.
-func (m *member) sequential() bool {
+func (m *Member) sequential() bool {
 	seen := map[[3]string]bool{}
 	opened := false
 	for i, op := range m.letters {
@@ -288,7 +289,7 @@ func (m *member) sequential() bool {
 }
 
 // payload gives one that the settlement itself carries.
-func (m *member) payload(ref machine.Ref) (json.RawMessage, bool) {
+func (m *Member) payload(ref machine.Ref) (json.RawMessage, bool) {
 	if ref.Key == "" {
 		if len(m.Entries) == 0 {
 			return nil, false
@@ -321,6 +322,47 @@ func stepOf(e *machine.Error) (step, code *string) {
 	return &e.Step, &e.Code
 }
 
-func (m *member) refusal(err error) store.Settled {
+// Refusal is the answer for content that the database does not keep.
+func (m *Member) Refusal(err error) store.Settled {
 	return store.Settled{Result: store.Refused, Err: fmt.Errorf("settlement of run %s: %w", m.Run.ID, err)}
+}
+
+// Leaves says whether the settlement has made work for others than those to whom so many tasks were handed over.
+func (m *Member) Leaves(handed int) bool { return m.makesWork || len(m.starts) > handed }
+
+// Verdict is what stands in the way of one member.
+type Verdict struct {
+	Version, Seq int64
+	Guards       int // those that hold
+	Now          machine.Time
+}
+
+const maxSkew = machine.Time(time.Second / time.Microsecond)
+
+// Skewed says whether a time is too far from the database's.
+func Skewed(at, now machine.Time) bool { return at-now > maxSkew || now-at > maxSkew }
+
+// Rank is a task's place in its lane.
+func Rank(readyAt machine.Time, priority int) int64 { return int64(readyAt) - int64(priority)*perBoost }
+
+// GuardColumns gives paths and tokens of the guards.
+func (m *Member) GuardColumns() (paths []string, tokens []int64) {
+	for _, g := range m.Guards {
+		paths, tokens = append(paths, g.Path), append(tokens, g.Token)
+	}
+	return paths, tokens
+}
+
+// Judge says why a Member did not win.
+func (m *Member) Judge(v Verdict) store.Settled {
+	switch {
+	case v.Version == 0 || v.Version != m.From || v.Guards != len(m.Guards):
+		return store.Settled{Result: store.Lost}
+	case Skewed(m.At, v.Now):
+		return store.Settled{Result: store.Skewed}
+	}
+	if err := errors.Join(m.Content, m.continues(v.Seq)); err != nil {
+		return m.Refusal(err)
+	}
+	return store.Settled{Result: store.Lost} // a task that nobody held was claimed just now
 }

@@ -1,4 +1,4 @@
-package postgres
+package batch
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/postgres/internal/column"
+	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
 // The statements of this file change what belongs to the winners, each for all of them: rows of primary keys that begin with
@@ -66,24 +67,24 @@ const endSQL = `with i as materialized (
 	inbox as (delete from millrace.inbox as t using i where t.run = any (array[i.run]))
 	delete from millrace.scopes as t using i where t.run = any (array[i.run]) and not i.keep and right(t.path, 2) <> ':]'`
 
-// carryOut adds all that follows the runs' rows, in the order of store.Settlement.
-func (b *batch) carryOut(p *pipeline) {
+// CarryOut adds all that follows the runs' rows, in the order of store.Settlement.
+func (b *Batch) CarryOut(p *wire.Pipeline, lanes *Lanes) {
 	b.started, b.read = nil, nil
 	b.removeGuarded(p)
 	b.deliver(p)
 	b.save(p)
 	b.record(p)
-	b.makeLanes(p)
+	b.makeLanes(p, lanes)
 	b.rounds(p)
 	b.setTimers(p)
 	b.holdTasks(p)
 	b.put(p)
 	b.letters(p)
-	b.start(p)
+	b.start(p, lanes)
 	b.pay(p)
 }
 
-func (b *batch) removeGuarded(p *pipeline) {
+func (b *Batch) removeGuarded(p *wire.Pipeline) {
 	var c guardColumns
 	for _, m := range b.members {
 		for _, g := range m.Guards {
@@ -93,11 +94,11 @@ func (b *batch) removeGuarded(p *pipeline) {
 		}
 	}
 	if !c.empty() {
-		p.do(dropSQL, &c.n, &c.run, &c.path, &c.token)
+		p.Do(dropSQL, &c.n, &c.run, &c.path, &c.token)
 	}
 }
 
-func (b *batch) deliver(p *pipeline) {
+func (b *Batch) deliver(p *wire.Pipeline) {
 	var c rowsOf
 	var seqs column.Longs
 	for _, m := range b.members {
@@ -107,7 +108,7 @@ func (b *batch) deliver(p *pipeline) {
 		}
 	}
 	if !c.empty() {
-		p.do(deliverSQL, &c.n, &c.run, &seqs)
+		p.Do(deliverSQL, &c.n, &c.run, &seqs)
 	}
 }
 
@@ -117,17 +118,17 @@ type named struct {
 	name column.Texts
 }
 
-func (c *named) add(m *member, name string) {
+func (c *named) add(m *Member, name string) {
 	c.rowsOf.add(m)
 	c.name.Add(name)
 }
 
-func (c *named) queue(p *pipeline, queries ...string) {
+func (c *named) queue(p *wire.Pipeline, queries ...string) {
 	if c.empty() {
 		return
 	}
 	for _, query := range queries {
-		p.do(query, &c.n, &c.run, &c.name)
+		p.Do(query, &c.n, &c.run, &c.name)
 	}
 }
 
@@ -137,18 +138,18 @@ type contents struct {
 	data column.Bytes
 }
 
-func (c *contents) add(m *member, name string, data []byte) {
+func (c *contents) add(m *Member, name string, data []byte) {
 	c.named.add(m, name)
 	c.data.Add(data)
 }
 
-func (c *contents) queue(p *pipeline, query string) {
+func (c *contents) queue(p *wire.Pipeline, query string) {
 	if !c.empty() {
-		p.do(query, &c.n, &c.run, &c.name, &c.data)
+		p.Do(query, &c.n, &c.run, &c.name, &c.data)
 	}
 }
 
-func (b *batch) save(p *pipeline) {
+func (b *Batch) save(p *wire.Pipeline) {
 	var gone named
 	var kept contents
 	for _, m := range b.members {
@@ -172,7 +173,7 @@ type entryColumns struct {
 	payload, facts        column.Bytes
 }
 
-func (c *entryColumns) add(m *member, e *store.Entry) {
+func (c *entryColumns) add(m *Member, e *store.Entry) {
 	c.rowsOf.add(m)
 	c.at.Add(int64(e.At))
 	c.seq.Add(int32(e.Seq))         //nolint:gosec // bounded by the machine
@@ -186,7 +187,7 @@ func (c *entryColumns) add(m *member, e *store.Entry) {
 	c.facts.Add(e.Facts)
 }
 
-func (b *batch) record(p *pipeline) {
+func (b *Batch) record(p *wire.Pipeline) {
 	var c entryColumns
 	for _, m := range b.members {
 		for i := range m.Entries {
@@ -194,12 +195,12 @@ func (b *batch) record(p *pipeline) {
 		}
 	}
 	if !c.empty() {
-		p.do(journalSQL, &c.n, &c.run, &c.seq, &c.at, &c.cause, &c.attempt, &c.kind, &c.path, &c.name, &c.key, &c.payload, &c.facts)
+		p.Do(journalSQL, &c.n, &c.run, &c.seq, &c.at, &c.cause, &c.attempt, &c.kind, &c.path, &c.name, &c.key, &c.payload, &c.facts)
 	}
 }
 
 // rounds carries out what stops, is born to be taken back, and ends.
-func (b *batch) rounds(p *pipeline) {
+func (b *Batch) rounds(p *wire.Pipeline) {
 	for n := 0; ; n++ {
 		var stops, births named
 		var ending rowsOf
@@ -228,12 +229,12 @@ func (b *batch) rounds(p *pipeline) {
 		stops.queue(p, stopSQL, tellStopSQL)
 		births.queue(p, bearSQL)
 		if !ending.empty() {
-			p.do(endSQL, &ending.n, &ending.run, &keeps)
+			p.Do(endSQL, &ending.n, &ending.run, &keeps)
 		}
 	}
 }
 
-func (b *batch) setTimers(p *pipeline) {
+func (b *Batch) setTimers(p *wire.Pipeline) {
 	var gone, set named
 	var tenants column.Texts
 	var dues, causes column.Longs
@@ -252,11 +253,11 @@ func (b *batch) setTimers(p *pipeline) {
 	}
 	gone.queue(p, cancelTimerSQL)
 	if !set.empty() {
-		p.do(setTimerSQL, &set.n, &set.run, &set.name, &tenants, &dues, &causes)
+		p.Do(setTimerSQL, &set.n, &set.run, &set.name, &tenants, &dues, &causes)
 	}
 }
 
-func (b *batch) holdTasks(p *pipeline) {
+func (b *Batch) holdTasks(p *wire.Pipeline) {
 	for hold, query := range map[holding]string{heldInTheEnd: holdSQL, freedInTheEnd: freeSQL} {
 		var c rowsOf
 		for _, m := range b.members {
@@ -265,12 +266,12 @@ func (b *batch) holdTasks(p *pipeline) {
 			}
 		}
 		if !c.empty() {
-			p.do(query, &c.n, &c.run)
+			p.Do(query, &c.n, &c.run)
 		}
 	}
 }
 
-func (b *batch) put(p *pipeline) {
+func (b *Batch) put(p *wire.Pipeline) {
 	var c contents
 	for _, m := range b.members {
 		for ref, data := range m.values {
@@ -289,7 +290,7 @@ const (
 )
 
 // pay reads what may be handed over with the tasks.
-func (b *batch) pay(p *pipeline) {
+func (b *Batch) pay(p *wire.Pipeline) {
 	var entries struct {
 		rowsOf
 		seq column.Ints
@@ -311,7 +312,7 @@ func (b *batch) pay(p *pipeline) {
 		}
 	}
 	if !entries.empty() {
-		p.each(payEntriesSQL, func(rows pgx.Rows) error {
+		p.Each(payEntriesSQL, func(rows pgx.Rows) error {
 			var run [16]byte
 			var seq int64
 			var payload []byte
@@ -321,7 +322,7 @@ func (b *batch) pay(p *pipeline) {
 		}, &entries.run, &entries.seq)
 	}
 	if !values.empty() {
-		p.each(payValuesSQL, func(rows pgx.Rows) error {
+		p.Each(payValuesSQL, func(rows pgx.Rows) error {
 			var run [16]byte
 			var ref string
 			var payload []byte
@@ -332,7 +333,7 @@ func (b *batch) pay(p *pipeline) {
 	}
 }
 
-func (b *batch) keep(run id, text string, payload []byte) {
+func (b *Batch) keep(run wire.ID, text string, payload []byte) {
 	ref, err := machine.ParseRef(text)
 	if err != nil {
 		return

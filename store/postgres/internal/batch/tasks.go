@@ -1,4 +1,4 @@
-package postgres
+package batch
 
 import (
 	"encoding/json"
@@ -11,16 +11,17 @@ import (
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/postgres/internal/column"
+	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
 var makeLanesSQL = `insert into millrace.lanes (tenant, queue, handler, workflow, paused)
-	select i.tenant, i.queue, i.handler, i.workflow, ` + fmt.Sprintf(coveredSQL, "i.queue", "i.workflow", "i.tenant") + `
+	select i.tenant, i.queue, i.handler, i.workflow, ` + Covered("i.tenant", "i.queue", "i.workflow") + `
 	from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[]) with ordinality
 		as i(n, tenant, queue, handler, workflow, ord)
 	where ` + won + ` order by i.ord on conflict (tenant, queue, handler, workflow) do nothing`
 
 // makeLanes makes the lanes that the winners' tasks need and that this handle does not know: whoever makes lanes is alone.
-func (b *batch) makeLanes(p *pipeline) {
+func (b *Batch) makeLanes(p *wire.Pipeline, lanes *Lanes) {
 	var numbers column.Ints
 	var c laneColumnsOf
 	seen := map[store.Lane]bool{}
@@ -32,7 +33,7 @@ func (b *batch) makeLanes(p *pipeline) {
 				continue
 			}
 			lane := store.Lane{Tenant: m.Run.Tenant, Queue: e.Queue, Handler: e.Handler, Workflow: m.Run.Workflow}
-			if seen[lane] || p.s.lanes.exists(lane) {
+			if seen[lane] || lanes.exists(lane) {
 				continue
 			}
 			seen[lane] = true
@@ -41,8 +42,8 @@ func (b *batch) makeLanes(p *pipeline) {
 		}
 	}
 	if numbers.Len() > 0 {
-		p.lockLanes()
-		p.do(makeLanesSQL, &numbers, &c.tenant, &c.queue, &c.handler, &c.workflow)
+		lanes.Lock(p)
+		p.Do(makeLanesSQL, &numbers, &c.tenant, &c.queue, &c.handler, &c.workflow)
 	}
 }
 
@@ -102,7 +103,7 @@ func (c *taskRows) add(k int32, s *start) {
 	c.k.Add(k)
 	c.hand.Add(c.hands.number(s))
 	c.path.Add(s.Path)
-	c.rank.Add(int64(s.readyAt()) - int64(s.Priority)*perBoost)
+	c.rank.Add(Rank(s.readyAt(), s.Priority))
 	c.due.Add(int64(s.Due))
 	c.cause.Add(int32(s.cause)) //nolint:gosec // bounded by the machine
 	c.entry.Add(int32(entry))   //nolint:gosec // bounded by the machine
@@ -155,7 +156,7 @@ func (c *handColumns) number(s *start) int32 {
 }
 
 // start inserts the tasks that are there in the end, and hands over what may be.
-func (b *batch) start(p *pipeline) {
+func (b *Batch) start(p *wire.Pipeline, lanes *Lanes) {
 	var c taskRows
 	numbers := map[store.Lane]int32{}
 	counted := false
@@ -179,13 +180,13 @@ func (b *batch) start(p *pipeline) {
 		query = startCountedSQL
 	}
 	l, h := &c.lanes, &c.hands
-	p.each(query, b.seeStarted(p.s), &l.tenant, &l.queue, &l.handler, &l.workflow, &h.token, &h.owner, &h.lease, &c.n, &c.run, &c.k,
+	p.Each(query, b.seeStarted(lanes), &l.tenant, &l.queue, &l.handler, &l.workflow, &h.token, &h.owner, &h.lease, &c.n, &c.run, &c.k,
 		&c.path, &c.rank, &c.due, &c.cause, &c.entry, &c.leaseMS, &c.priority, &c.attempt, &c.held, &c.hand, &c.room, &c.refs,
 		&c.documents, &c.env)
 }
 
 // seeStarted keeps what was handed over, and the names of lanes.
-func (b *batch) seeStarted(s *Store) func(rows pgx.Rows) error {
+func (b *Batch) seeStarted(lanes *Lanes) func(rows pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		var run [16]byte
 		var path string
@@ -198,7 +199,7 @@ func (b *batch) seeStarted(s *Store) func(rows pgx.Rows) error {
 		i := slices.IndexFunc(m.starts, func(s *start) bool { return s.Path == path })
 		lane := m.starts[i].lane
 		lane.ID = put.lane
-		s.lanes.keep(lane)
+		lanes.Keep(lane)
 		if leased {
 			if b.started == nil {
 				b.started = map[*start]placed{}
@@ -209,8 +210,8 @@ func (b *batch) seeStarted(s *Store) func(rows pgx.Rows) error {
 	}
 }
 
-// handed gives the tasks that were handed over to m's owner, in the order of their effects.
-func (b *batch) handed(m *member) []store.Claimed {
+// Handed gives the tasks that were handed over to m's owner, in the order of their effects.
+func (b *Batch) Handed(m *Member) []store.Claimed {
 	var out []store.Claimed
 	for _, s := range m.starts {
 		put, ok := b.started[s]
@@ -239,16 +240,31 @@ func (s *start) task(put placed) store.Task {
 	return t
 }
 
-func (b *batch) payloads(m *member, refs []machine.Ref) map[machine.Ref]json.RawMessage {
+func (b *Batch) payloads(m *Member, refs []machine.Ref) map[machine.Ref]json.RawMessage {
 	out := make(map[machine.Ref]json.RawMessage, len(refs))
 	for _, ref := range refs {
 		payload, brought := m.payload(ref)
 		if !brought {
-			payload = b.read[paid{m.id, ref}]
+			payload = b.read[paid{m.ID, ref}]
 		}
 		if payload != nil {
 			out[ref] = slices.Clone(payload)
 		}
 	}
 	return out
+}
+
+// encodeRefs writes references: a single entry of the journal as its number, others as a list of texts.
+func encodeRefs(refs []machine.Ref) (entry int64, list []string) {
+	switch {
+	case len(refs) == 0:
+		return 0, nil
+	case len(refs) == 1 && refs[0].Key == "":
+		return refs[0].Seq, nil
+	}
+	list = make([]string, len(refs))
+	for i, ref := range refs {
+		list[i] = ref.String()
+	}
+	return 0, list
 }

@@ -1,4 +1,11 @@
-package postgres
+// Package batch is what a batch of settlements does to the tables: the statements that carry out effects for many runs at once.
+//
+// Nouns: a [Member] is one settlement, its effects folded as far as the order within it decides; a [Batch] is members of different
+// runs whose statements share a transaction; the winners are the members whose run's row it wrote, and what the others ask for is
+// passed over; a [Starting] is a member that makes its run; [Lanes] remembers the names of lanes.
+//
+// It imports store, machine, pgx, and the rooms beside it.
+package batch
 
 import (
 	"bytes"
@@ -10,17 +17,19 @@ import (
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/postgres/internal/column"
+	"github.com/millrace-go/millrace/store/postgres/internal/listing"
+	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
 // batch is what members change, as the statements of one pipeline take it: column by column. What its statements found is in
 // it afterwards.
-type batch struct {
-	members []*member
-	byRun   map[id]*member
-	careful bool // all guards are asked; else it is a bet that those hold whose tasks are removed
+type Batch struct {
+	members []*Member
+	byRun   map[wire.ID]*Member
+	Careful bool // all guards are asked; else it is a bet that those hold whose tasks are removed
 
-	now     machine.Time
-	won     []*member
+	Now     machine.Time      // the database's, once it was sent
+	Won     []*Member         // once Advance was sent
 	started map[*start]placed // those that were handed over
 	read    map[paid]json.RawMessage
 }
@@ -32,30 +41,30 @@ type placed struct {
 }
 
 type paid struct {
-	run id
+	run wire.ID
 	ref machine.Ref
 }
 
-// newBatch takes members of different runs. They are locked in the order of their ids.
-func newBatch(members []*member) *batch {
-	b := &batch{members: members, byRun: make(map[id]*member, len(members))}
+// New takes members of different runs. They are locked in the order of their ids.
+func New(members []*Member) *Batch {
+	b := &Batch{members: members, byRun: make(map[wire.ID]*Member, len(members))}
 	for i, m := range members {
 		m.k = int32(i) //nolint:gosec // few
-		b.byRun[m.id] = m
+		b.byRun[m.ID] = m
 	}
 	return b
 }
 
-// losers gives the members that did not win.
-func (b *batch) losers() []*member {
-	if len(b.won) == len(b.members) {
+// Losers gives the members that did not win.
+func (b *Batch) Losers() []*Member {
+	if len(b.Won) == len(b.members) {
 		return nil
 	}
-	won := make(map[*member]bool, len(b.won))
-	for _, m := range b.won {
+	won := make(map[*Member]bool, len(b.Won))
+	for _, m := range b.Won {
 		won[m] = true
 	}
-	return slices.DeleteFunc(slices.Clone(b.members), func(m *member) bool { return won[m] })
+	return slices.DeleteFunc(slices.Clone(b.members), func(m *Member) bool { return won[m] })
 }
 
 // won holds for rows i of the winners: the statement that decides who wins leaves the numbers of the others in a setting of
@@ -102,38 +111,30 @@ const advanceSQL = `with broken as materialized (
 	select array(select n from moved), millrace.clock(), set_config('millrace_batch.lost', coalesce(
 		(select string_agg(n::text, ',') from unnest($8::int[]) as n where n not in (select n from moved)), ''), true)`
 
-// rareStatuses are those that the index runs_rare finds: looked for, and few.
-var rareStatuses = []machine.Status{
-	machine.Failed, machine.Dead, machine.Aborted, machine.Cancelled, machine.Parked, machine.Paused, machine.Stopping,
-	machine.Compensating,
-}
-
-func rare(s machine.Status) bool { return slices.Contains(rareStatuses, s) }
-
-// advance moves the runs of the members on, and says who has won.
-func (b *batch) advance(p *pipeline) {
+// Advance moves the runs of the members on, and says who has won.
+func (b *Batch) Advance(p *wire.Pipeline) {
 	var g, free guardColumns
 	var r runColumns
-	for _, m := range slices.SortedFunc(slices.Values(b.members), func(x, y *member) int { return bytes.Compare(x.id[:], y.id[:]) }) {
+	for _, m := range slices.SortedFunc(slices.Values(b.members), func(x, y *Member) int { return bytes.Compare(x.ID[:], y.ID[:]) }) {
 		for _, guard := range m.Guards {
 			switch {
 			case guard.Token == 0:
 				free.add(m, guard)
-			case b.careful || !guard.Remove:
+			case b.Careful || !guard.Remove:
 				g.add(m, guard)
 			}
 		}
 		r.add(m)
 	}
-	p.each(advanceSQL, func(rows pgx.Rows) error {
+	p.Each(advanceSQL, func(rows pgx.Rows) error {
 		var won []int32
 		var lost string
-		if err := rows.Scan(&won, (*int64)(&b.now), &lost); err != nil {
+		if err := rows.Scan(&won, (*int64)(&b.Now), &lost); err != nil {
 			return err
 		}
-		b.won = make([]*member, len(won))
+		b.Won = make([]*Member, len(won))
 		for i, n := range won {
-			b.won[i] = b.members[n]
+			b.Won[i] = b.members[n]
 		}
 		return nil
 	}, &g.n, &g.run, &g.path, &g.token, &free.n, &free.run, &free.path, &r.n, &r.run, &r.tenant, &r.version, &r.before, &r.seq,
@@ -146,9 +147,9 @@ type rowsOf struct {
 	run column.UUIDs
 }
 
-func (c *rowsOf) add(m *member) {
+func (c *rowsOf) add(m *Member) {
 	c.n.Add(m.k)
-	c.run.Add(m.id)
+	c.run.Add(m.ID)
 }
 
 func (c *rowsOf) empty() bool { return c.n.Len() == 0 }
@@ -159,7 +160,7 @@ type guardColumns struct {
 	token column.Longs
 }
 
-func (c *guardColumns) add(m *member, g store.Guard) {
+func (c *guardColumns) add(m *Member, g store.Guard) {
 	c.rowsOf.add(m)
 	c.path.Add(g.Path)
 	c.token.Add(g.Token)
@@ -173,7 +174,7 @@ type runColumns struct {
 	failure, doc                                       column.Bytes
 }
 
-func (c *runColumns) add(m *member) {
+func (c *runColumns) add(m *Member) {
 	r := m.Run
 	c.rowsOf.add(m)
 	c.tenant.Add(r.Tenant)
@@ -184,7 +185,7 @@ func (c *runColumns) add(m *member) {
 	c.at.Add(int64(r.At))
 	c.started.Add(int64(r.StartedAt))
 	c.finished.Add(int64(r.FinishedAt))
-	c.rare.Add(rare(r.Status))
+	c.rare.Add(listing.Rare(r.Status))
 	c.keeps.Add(!m.ends && r.Status.Ended())
 	c.status.Add(string(r.Status))
 	step, code := stepOf(m.failure)

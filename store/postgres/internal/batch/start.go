@@ -1,0 +1,235 @@
+package batch
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres/internal/column"
+	"github.com/millrace-go/millrace/store/postgres/internal/wire"
+)
+
+// Starting is a Member that starts a run.
+type Starting struct {
+	*store.Start
+	*Member
+	labels *string
+}
+
+// NewStarting folds a start, the n-th of its call.
+func NewStarting(st *store.Start, n int) *Starting {
+	m := NewMember(&st.Settlement, n, st.Storable())
+	if m.Unknown && m.Content == nil { // a start has no guards
+		m.Content = fmt.Errorf("%w: the id is not a UUID", store.ErrRefused)
+	}
+	if m.Content == nil && st.Run.Seq != int64(len(st.Entries)) {
+		m.Content = m.continues(0)
+	}
+	s := &Starting{Start: st, Member: m}
+	if labels := st.Run.Options.Labels; m.Content == nil && len(labels) > 0 {
+		b, err := json.Marshal(labels)
+		if err != nil {
+			m.Content = fmt.Errorf("%w: labels: %w", store.ErrRefused, err)
+		}
+		text := string(b)
+		s.labels = &text
+	}
+	return s
+}
+
+// key names the key that a start takes.
+type key struct{ tenant, workflow, key string }
+
+// hash is what the key is remembered by; nil for none.
+func (k key) hash() []byte {
+	if k.key == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(k.key))
+	return sum[:]
+}
+
+func (s *Starting) key() key {
+	h := &s.Member.Run.Header
+	return key{h.Tenant, h.Workflow, h.Key}
+}
+
+// Apart gives the items that share neither id nor key with one before them, and the others.
+func Apart(items []*Starting) (first, rest []*Starting) {
+	ids := make(map[string]bool, len(items))
+	keys := make(map[key]bool, len(items))
+	for _, m := range items {
+		k := m.key()
+		if ids[m.Member.Run.ID] || k.key != "" && keys[k] {
+			rest = append(rest, m)
+		} else {
+			first = append(first, m)
+		}
+		ids[m.Member.Run.ID] = true
+		keys[k] = true
+	}
+	return first, rest
+}
+
+// Prior is what a start finds in the database after its transaction.
+type Prior struct {
+	tenant  *string // of the run with its id
+	created bool    // by this transaction
+	holder  *[16]byte
+	hash    []byte
+}
+
+// Primary keys of runs and run_keys.
+const askedSQL = `select i.n, r.tenant, coalesce(r.xmin = pg_current_xact_id_if_assigned()::xid, false), k.run, k.hash
+	from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::bytea[]) as i(n, run, tenant, workflow, key)
+	left join lateral (select tenant, xmin from millrace.runs where id = i.run limit 1) as r on true
+	left join lateral (select run, hash from millrace.run_keys
+		where i.key is not null and tenant = i.tenant and workflow = i.workflow and key = i.key limit 1) as k on true`
+
+// Asked adds what has become of items, and the time.
+func Asked(p *wire.Pipeline, items []*Starting, found []Prior, now *machine.Time) {
+	var n column.Ints
+	var run column.UUIDs
+	var tenant, workflow column.Texts
+	var keys column.Bytes
+	for i, m := range items {
+		k := m.key()
+		if storableKey(k) != nil {
+			k = key{}
+		}
+		n.Add(int32(i)) //nolint:gosec // few
+		run.Add(m.ID)
+		tenant.Add(k.tenant)
+		workflow.Add(k.workflow)
+		keys.Add(k.hash())
+	}
+	p.Each(askedSQL, func(rows pgx.Rows) error {
+		var i int
+		var f Prior
+		if err := rows.Scan(&i, &f.tenant, &f.created, &f.holder, &f.hash); err != nil {
+			return err
+		}
+		found[i] = f
+		return nil
+	}, &n, &run, &tenant, &workflow, &keys)
+	p.One("select millrace.clock()", (*int64)(now))
+}
+
+func storableKey(k key) error {
+	return errors.Join(store.StorableText(k.tenant), store.StorableText(k.workflow), store.StorableText(k.key))
+}
+
+// Answer says what became of a start.
+func (s *Starting) Answer(f *Prior, b *Batch) store.Started {
+	h := &s.Member.Run.Header
+	fail := func(err error) store.Started { return store.Started{Err: fmt.Errorf("start of run %s: %w", h.ID, err)} }
+	switch {
+	case f.created:
+		return store.Started{RunID: h.ID, Created: true, Handed: b.Handed(s.Member)}
+	case f.tenant != nil && *f.tenant != h.Tenant:
+		return fail(fmt.Errorf("%w: the id is taken", store.ErrRefused))
+	case f.tenant != nil:
+		return store.Started{RunID: h.ID}
+	case f.holder != nil:
+		holder := wire.ID(*f.holder).String()
+		if slices.Equal(f.hash, s.KeyHash[:]) {
+			return store.Started{RunID: holder}
+		}
+		return store.Started{Err: &store.ConflictError{What: "key", Name: h.Key, RunID: holder}}
+	case Skewed(s.Member.At, b.Now):
+		return fail(store.ErrSkewed)
+	case s.Content != nil:
+		return fail(s.Content)
+	}
+	return fail(fmt.Errorf("%w: nothing was started", store.ErrRefused))
+}
+
+const (
+	// Keys go first, in their order: who wants one that is being taken waits for it, and for nothing after.
+	takeKeysSQL = `insert into millrace.run_keys (tenant, workflow, key, run, hash)
+		select i.tenant, i.workflow, i.key, i.run, i.hash
+		from unnest($1::text[], $2::text[], $3::bytea[], $4::uuid[], $5::bytea[], $6::bigint[]) as i(tenant, workflow, key, run, hash, stamp)
+		where abs(i.stamp - millrace.clock()) <= 1000000 and not exists (select from millrace.runs where id = i.run)
+		order by i.tenant, i.workflow, i.key
+		on conflict (tenant, workflow, key) do nothing`
+	// Those whose key is theirs, and whose id is new.
+	createSQL = `with made as (insert into millrace.runs (id, tenant, workflow, workflow_version, key, home, machine_version, created_at, version,
+			seq, at, started_at, finished_at, rare, status, error, error_step, error_code, options, labels, doc)
+		select i.id, i.tenant, i.workflow, i.workflow_version, i.key, i.home, i.machine_version, i.created_at, 1, i.seq, i.at,
+			i.started_at, i.finished_at, i.rare, i.status, i.error, i.step, i.code, i.options, i.labels::jsonb, i.doc
+		from unnest($2::uuid[], $3::text[], $4::text[], $5::int[], $6::text[], $7::text[], $8::int[], $9::bigint[], $10::bigint[],
+			$11::bigint[], $12::bigint[], $13::bigint[], $14::bool[], $15::text[], $16::bytea[], $17::text[], $18::text[], $19::text[],
+			$20::text[], $21::bytea[], $22::bigint[])
+			as i(id, tenant, workflow, workflow_version, key, home, machine_version, created_at, seq, at, started_at, finished_at,
+				rare, status, error, step, code, options, labels, doc, stamp)
+		where abs(i.stamp - (select millrace.clock())) <= 1000000
+			and (i.key = '' or exists (select from millrace.run_keys as k
+				where k.tenant = i.tenant and k.workflow = i.workflow and k.key = sha256(convert_to(i.key, 'UTF8'))
+					and k.run = i.id and k.xmin = pg_current_xact_id_if_assigned()::xid))
+		order by i.id
+		on conflict (id) do nothing
+		returning id)
+	select set_config('millrace_batch.lost', coalesce((select string_agg(i.n::text, ',')
+		from unnest($1::int[], $2::uuid[]) as i(n, id) where i.id not in (select id from made)), ''), true)`
+)
+
+// Creation is the runs that a batch makes.
+type Creation struct {
+	runColumns
+	workflow, key, home, options, labels column.Texts
+	workflowVersion, machine             column.Ints
+	created                              column.Longs
+	keyed                                keyColumns
+}
+
+// Add adds a run.
+func (c *Creation) Add(s *Starting) {
+	h := &s.Member.Run.Header
+	c.runColumns.add(s.Member)
+	c.workflow.Add(h.Workflow)
+	c.key.Add(h.Key)
+	c.home.Add(h.Home)
+	c.options.Add(h.Options.Encode())
+	c.workflowVersion.Add(int32(h.Version)) //nolint:gosec // counted from 1
+	c.machine.Add(int32(h.MachineVersion))  //nolint:gosec // few
+	c.created.Add(int64(h.CreatedAt))
+	c.labels.AddOr(s.labels)
+	if h.Key != "" {
+		c.keyed.add(s)
+	}
+}
+
+type keyColumns struct {
+	tenant, workflow column.Texts
+	run              column.UUIDs
+	key, hash        column.Bytes
+	stamp            column.Longs
+}
+
+func (c *keyColumns) add(s *Starting) {
+	k := s.key()
+	c.tenant.Add(k.tenant)
+	c.workflow.Add(k.workflow)
+	c.run.Add(s.ID)
+	c.key.Add(k.hash())
+	c.hash.Add(s.KeyHash[:])
+	c.stamp.Add(int64(s.Member.At))
+}
+
+// Queue adds the statements that take keys and make runs, and say which were made.
+func (c *Creation) Queue(p *wire.Pipeline) {
+	if k := &c.keyed; k.run.Len() > 0 {
+		p.Do(takeKeysSQL, &k.tenant, &k.workflow, &k.key, &k.run, &k.hash, &k.stamp)
+	}
+	if c.empty() {
+		return
+	}
+	p.Do(createSQL, &c.n, &c.run, &c.tenant, &c.workflow, &c.workflowVersion, &c.key, &c.home, &c.machine, &c.created, &c.seq, &c.at,
+		&c.started, &c.finished, &c.rare, &c.status, &c.failure, &c.step, &c.code, &c.options, &c.labels, &c.doc, &c.stamp)
+}
