@@ -56,7 +56,7 @@ const User = "millrace"
 // Secured is a role of every cluster that logs in over TCP with the password Secret, and has no other right.
 const (
 	Secured = "secured"
-	Secret  = "right"
+	Secret  = "s3cret-7q"
 )
 
 var shared = sync.OnceValues(func() (*Cluster, error) {

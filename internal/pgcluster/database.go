@@ -46,6 +46,11 @@ func (c *Cluster) Copy(tb testing.TB, name string, prepare func(ctx context.Cont
 	return c.create(tb, source)
 }
 
+// gone says whether a database cannot be dropped because the test has stopped the server, or made it a replica.
+func (c *Cluster) gone(err error) bool {
+	return strings.Contains(err.Error(), "connect") || strings.Contains(err.Error(), "read-only")
+}
+
 func (c *Cluster) create(tb testing.TB, source string) string {
 	tb.Helper()
 	c.mu.Lock()
@@ -59,7 +64,7 @@ func (c *Cluster) create(tb testing.TB, source string) string {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		err := c.Exec(ctx, "postgres", "drop database if exists "+name+" with (force)")
-		if err != nil && !strings.Contains(err.Error(), "connect") { // the test has stopped the server
+		if err != nil && !c.gone(err) {
 			tb.Error(err)
 		}
 	})

@@ -30,9 +30,22 @@ func (s *Store) fault(ctx context.Context, op string, err error) error {
 		return &store.StoreError{Op: op, Kind: store.ErrUnavailable, Hint: "ask what became of it and call again", Err: ctx.Err()}
 	}
 	if hint, kind := s.diagnose(err); kind != nil {
-		return &store.StoreError{Op: op, Kind: kind, Hint: hint, Err: err}
+		return &store.StoreError{Op: op, Kind: kind, Hint: hint, Err: cause(err)}
 	}
 	return fmt.Errorf("%s: %w", op, err)
+}
+
+// cause gives what the server or the network said, without the list of all that was tried before.
+func cause(err error) error {
+	var failure *pgconn.PgError
+	var network *net.OpError
+	switch {
+	case errors.As(err, &failure):
+		return failure
+	case errors.As(err, &network):
+		return network
+	}
+	return err
 }
 
 // diagnose gives the kind of a fault and what to do about it; nil for one of the program itself.
