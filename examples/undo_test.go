@@ -21,7 +21,7 @@ func TestCompensationsSeeWhatTheirStepsSaw(t *testing.T) {
 		t.Errorf("status %d", exit)
 	}
 	want := []string{
-		`without with: {"key":"RUN/last","input":{"n":7},"output":null,"error":{"code":"exit_7","message":"sh ended with status 7","step":"last","data":null}}`,
+		`without with: {"key":"RUN-3547cb112ac4489a","input":{"n":7},"output":null,"error":{"code":"exit_7","message":"sh ended with status 7","step":"last","data":null}}`,
 		`whole: inside`,
 		`shared: 1 mine exit_7 x`,
 		`case: 9 1`,
