@@ -44,8 +44,8 @@ var folders = []string{
 func findBinaries(ctx context.Context) (string, error) {
 	var found []string
 	if path, err := exec.LookPath("postgres"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			found = append(found, filepath.Dir(real))
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			found = append(found, filepath.Dir(target))
 		}
 	}
 	var others []string

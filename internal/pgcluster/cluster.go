@@ -13,12 +13,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -161,18 +164,16 @@ func (c *Cluster) configure(o Options) error {
 	if o.Careless {
 		settings["fsync"], settings["synchronous_commit"], settings["full_page_writes"] = "off", "off", "off"
 	}
-	for name, value := range o.Settings {
-		settings[name] = value
-	}
-	text := ""
-	for name, value := range settings {
-		text += name + " = '" + value + "'\n"
+	maps.Copy(settings, o.Settings)
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		fmt.Fprintf(&text, "%s = '%s'\n", name, settings[name])
 	}
 	file, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	_, err = file.WriteString(text)
+	_, err = file.WriteString(text.String())
 	return errors.Join(err, file.Close())
 }
 

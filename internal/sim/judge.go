@@ -52,11 +52,11 @@ func (w *world) consult(r *run, entries []store.Entry, run *machine.Run) {
 	for _, f := range told.Last() {
 		w.fault("%s: %s", r.header.ID, f)
 	}
-	faults, clear := told.Undoing()
+	faults, sure := told.Undoing()
 	for _, f := range faults {
 		w.fault("%s: %s", r.header.ID, f)
 	}
-	if clear {
+	if sure {
 		w.undoings++
 	}
 }

@@ -97,7 +97,7 @@ func (h *hints) more() bool {
 
 // untilClosed gives a context that ends when the store is closed.
 func (s *Store) untilClosed() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it is the store that ends it, not a caller
 	go func() {
 		select {
 		case <-s.closing:
@@ -240,7 +240,7 @@ func (h *hints) close() { h.work.Wait() }
 
 // Watch is [store.Worker.Watch].
 func (s *Store) Watch(ctx context.Context, wake func()) error {
-	mine, leave := s.hints.join()
+	mine, leave := s.hints.join() //nolint:contextcheck // it lives as long as the store
 	defer leave()
 	for {
 		select {

@@ -50,9 +50,9 @@ func (c *messageColumns) add(n int, run id, m *store.Message, refusal error) {
 			name = ""
 		}
 	}
-	c.n.Add(int32(n)) //nolint:gosec // few
+	c.n.Add(int32(n))
 	c.run.Add(run)
-	c.attempt.Add(int32(e.Attempt)) //nolint:gosec // bounded by the machine
+	c.attempt.Add(int32(e.Attempt))
 	c.tenant.Add(m.Tenant)
 	c.id.Add(name)
 	c.kind.Add(string(e.Kind))

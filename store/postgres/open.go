@@ -111,7 +111,7 @@ const planning = `set plan_cache_mode = force_generic_plan; set enable_seqscan =
 func (s *Store) configure(config *pgxpool.Config, url string, pooled bool) {
 	switch {
 	case s.o.MaxConns > 0:
-		config.MaxConns = int32(min(s.o.MaxConns, 1000)) //nolint:gosec // bounded
+		config.MaxConns = int32(min(s.o.MaxConns, 1000))
 	case !hasSetting(url, "pool_max_conns"):
 		config.MaxConns = defaultConns
 	}

@@ -123,7 +123,7 @@ func (s *Store) standing(ctx context.Context, losers []*batch.Member) ([]*batch.
 	var runs []id
 	var versions []int64
 	for i, m := range losers {
-		numbers, runs, versions = append(numbers, int32(i)), append(runs, m.ID), append(versions, m.From) //nolint:gosec // few
+		numbers, runs, versions = append(numbers, int32(i)), append(runs, m.ID), append(versions, m.From)
 	}
 	var out []*batch.Member
 	err := s.run(ctx, "settle", func(p *pipeline) {

@@ -80,9 +80,9 @@ func (m *marks) undoing() {
 
 // lastAct is the innermost try around a record.
 func lastAct(r *record) string {
-	for i := len(r.levels) - 1; i >= 0; i-- {
-		if !r.levels[i].catch {
-			return r.levels[i].act
+	for _, l := range slices.Backward(r.levels) {
+		if !l.catch {
+			return l.act
 		}
 	}
 	return ""
@@ -112,7 +112,7 @@ func (m *marks) saved() bool {
 }
 
 // control looks at orders in the order in which they came.
-func (m *marks) control() {
+func (m *marks) control() { //nolint:funlen // a case for each order
 	undoing, parked, paused, cancelled, waiting, dead := false, 0, false, false, false, false
 	for i := range m.Entries {
 		e := &m.Entries[i]

@@ -277,8 +277,7 @@ func (h *history) timed(s *plan.Step) bool {
 // compensation of its own is not among them.
 func (p *place) candidates() []string {
 	var out []string
-	for i := len(p.levels) - 1; i >= 0; i-- {
-		l := p.levels[i]
+	for _, l := range slices.Backward(p.levels) {
 		if l.catch {
 			out = append(out, catchUnit(l.act))
 			continue

@@ -21,7 +21,7 @@ import (
 	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
-// batch is what members change, as the statements of one pipeline take it: column by column. What its statements found is in
+// Batch is what members change, as the statements of one pipeline take it: column by column. What its statements found is in
 // it afterwards.
 type Batch struct {
 	members []*Member
@@ -49,7 +49,7 @@ type paid struct {
 func New(members []*Member) *Batch {
 	b := &Batch{members: members, byRun: make(map[wire.ID]*Member, len(members))}
 	for i, m := range members {
-		m.k = int32(i) //nolint:gosec // few
+		m.k = int32(i)
 		b.byRun[m.ID] = m
 	}
 	return b

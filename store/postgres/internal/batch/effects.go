@@ -176,9 +176,9 @@ type entryColumns struct {
 func (c *entryColumns) add(m *Member, e *store.Entry) {
 	c.rowsOf.add(m)
 	c.at.Add(int64(e.At))
-	c.seq.Add(int32(e.Seq))         //nolint:gosec // bounded by the machine
-	c.cause.Add(int32(e.Cause))     //nolint:gosec // bounded by the machine
-	c.attempt.Add(int32(e.Attempt)) //nolint:gosec // bounded by the machine
+	c.seq.Add(int32(e.Seq))
+	c.cause.Add(int32(e.Cause))
+	c.attempt.Add(int32(e.Attempt))
 	c.kind.Add(string(e.Kind))
 	c.path.Add(e.Path)
 	c.name.Add(e.Name)
@@ -304,7 +304,7 @@ func (b *Batch) pay(p *wire.Pipeline) {
 				}
 				if ref.Key == "" {
 					entries.add(m)
-					entries.seq.Add(int32(ref.Seq)) //nolint:gosec // bounded by the machine
+					entries.seq.Add(int32(ref.Seq))
 				} else {
 					values.add(m, ref.String())
 				}

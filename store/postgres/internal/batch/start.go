@@ -103,7 +103,7 @@ func Asked(p *wire.Pipeline, items []*Starting, found []Prior, now *machine.Time
 		if storableKey(k) != nil {
 			k = key{}
 		}
-		n.Add(int32(i)) //nolint:gosec // few
+		n.Add(int32(i))
 		run.Add(m.ID)
 		tenant.Add(k.tenant)
 		workflow.Add(k.workflow)
@@ -196,8 +196,8 @@ func (c *Creation) Add(s *Starting) {
 	c.key.Add(h.Key)
 	c.home.Add(h.Home)
 	c.options.Add(h.Options.Encode())
-	c.workflowVersion.Add(int32(h.Version)) //nolint:gosec // counted from 1
-	c.machine.Add(int32(h.MachineVersion))  //nolint:gosec // few
+	c.workflowVersion.Add(int32(h.Version))
+	c.machine.Add(int32(h.MachineVersion))
 	c.created.Add(int64(h.CreatedAt))
 	c.labels.AddOr(s.labels)
 	if h.Key != "" {

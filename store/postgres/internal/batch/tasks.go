@@ -105,12 +105,12 @@ func (c *taskRows) add(k int32, s *start) {
 	c.path.Add(s.Path)
 	c.rank.Add(Rank(s.readyAt(), s.Priority))
 	c.due.Add(int64(s.Due))
-	c.cause.Add(int32(s.cause)) //nolint:gosec // bounded by the machine
-	c.entry.Add(int32(entry))   //nolint:gosec // bounded by the machine
+	c.cause.Add(int32(s.cause))
+	c.entry.Add(int32(entry))
 	c.leaseMS.Add(s.Lease)
-	c.priority.Add(int32(s.Priority))              //nolint:gosec // bounded by the format
-	c.attempt.Add(int32(s.Attempt))                //nolint:gosec // bounded by the machine
-	c.room.Add(int32(min(s.of.Hand.Limit, 1<<20))) //nolint:gosec // bounded
+	c.priority.Add(int32(s.Priority))
+	c.attempt.Add(int32(s.Attempt))
+	c.room.Add(int32(min(s.of.Hand.Limit, 1<<20)))
 	c.held.Add(s.held)
 	c.env.Add(s.env)
 	c.refs.AddOr(literal(refs))
@@ -143,16 +143,16 @@ func (c *handColumns) number(s *start) int32 {
 		return 0
 	}
 	h := handed{s.of.Hand.Owner, s.of.Hand.Token, s.of.Hand.Lease}
-	for i := len(c.of) - 1; i >= 0; i-- {
-		if c.of[i] == h {
-			return int32(i) + 1 //nolint:gosec // few
+	for i, other := range slices.Backward(c.of) {
+		if other == h {
+			return int32(i) + 1
 		}
 	}
 	c.of = append(c.of, h)
 	c.token.Add(h.token)
 	c.lease.Add(h.lease.Microseconds())
 	c.owner.Add(h.owner)
-	return int32(len(c.of)) //nolint:gosec // few
+	return int32(len(c.of))
 }
 
 // start inserts the tasks that are there in the end, and hands over what may be.
@@ -165,7 +165,7 @@ func (b *Batch) start(p *wire.Pipeline, lanes *Lanes) {
 		for _, s := range m.starts {
 			k := numbers[s.lane]
 			if k == 0 {
-				k = int32(len(numbers)) + 1 //nolint:gosec // few
+				k = int32(len(numbers)) + 1
 				numbers[s.lane] = k
 				c.lanes.add(s.lane)
 			}

@@ -29,7 +29,7 @@ func (a *array) next(size int) {
 		a.b = make([]byte, header, header+64*(size+4))
 	}
 	a.n++
-	a.b = binary.BigEndian.AppendUint32(a.b, uint32(size)) //nolint:gosec // far below 2 GiB
+	a.b = binary.BigEndian.AppendUint32(a.b, uint32(size))
 }
 
 func (a *array) null() {
@@ -50,7 +50,7 @@ func (a *array) finish(element uint32) []byte {
 	if a.nulls {
 		flags = 1
 	}
-	for i, v := range []uint32{1, flags, element, uint32(a.n), 1} { //nolint:gosec // few
+	for i, v := range []uint32{1, flags, element, uint32(a.n), 1} {
 		binary.BigEndian.PutUint32(a.b[4*i:], v)
 	}
 	return a.b
@@ -62,7 +62,7 @@ type Ints struct{ array }
 // Add adds a value.
 func (c *Ints) Add(v int32) {
 	c.next(4)
-	c.b = binary.BigEndian.AppendUint32(c.b, uint32(v)) //nolint:gosec // the same bits
+	c.b = binary.BigEndian.AppendUint32(c.b, uint32(v))
 }
 
 func (c *Ints) encoded() []byte { return c.finish(pgtype.Int4OID) }
@@ -73,7 +73,7 @@ type Longs struct{ array }
 // Add adds a value.
 func (c *Longs) Add(v int64) {
 	c.next(8)
-	c.b = binary.BigEndian.AppendUint64(c.b, uint64(v)) //nolint:gosec // the same bits
+	c.b = binary.BigEndian.AppendUint64(c.b, uint64(v))
 }
 
 func (c *Longs) encoded() []byte { return c.finish(pgtype.Int8OID) }

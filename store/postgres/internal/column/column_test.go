@@ -69,10 +69,10 @@ func TestAColumnIsReadAsTheValuesThatWereAdded(t *testing.T) {
 	}
 }
 
-func list[T any](n int, make func(i int) T) *[]T {
+func list[T any](n int, element func(i int) T) *[]T {
 	var out []T
 	for i := range n {
-		out = append(out, make(i))
+		out = append(out, element(i))
 	}
 	return &out
 }
