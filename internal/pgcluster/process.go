@@ -70,7 +70,7 @@ for f in "$1"/data/postmaster.pid "$1"/pgbouncer.pid; do
   while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
 done
 rm -rf "$1"`
-	cmd := exec.Command("sh", "-c", script, "guard", folder) //nolint:noctx // it outlives every context
+	cmd := exec.Command("sh", "-c", script, "guard", folder) //nolint:noctx,gosec // it outlives every context; the script is its own
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	in, err := cmd.StdinPipe()
 	if err != nil {
