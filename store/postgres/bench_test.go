@@ -91,7 +91,7 @@ func benchStore(b *testing.B, url string) *Store {
 	return s
 }
 
-func benchStartAll(b *testing.B, s *Store, n int) {
+func benchStartAll(b testing.TB, s *Store, n int) {
 	b.Helper()
 	for left := n; left > 0; left -= 500 {
 		var starts []store.Start

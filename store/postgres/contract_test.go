@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/millrace-go/millrace/internal/pgcluster"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/memory"
+	"github.com/millrace-go/millrace/store/postgres/internal/schema"
 	"github.com/millrace-go/millrace/store/storetest"
 )
 
@@ -33,18 +36,19 @@ func migrated(ctx context.Context, url string) error {
 	return s.Close()
 }
 
-func withHand(ctx context.Context, url string) error {
-	if err := migrated(ctx, url); err != nil {
-		return err
+func withHand(tables *schema.Tables) func(ctx context.Context, url string) error {
+	return func(ctx context.Context, url string) error {
+		s, err := Open(ctx, url, Options{Migrate: true, Schema: tables.Name()})
+		if err != nil {
+			return err
+		}
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			return errors.Join(err, s.Close())
+		}
+		_, err = conn.PgConn().Exec(ctx, tables.Text(byHand)).ReadAll()
+		return errors.Join(err, conn.Close(ctx), s.Close())
 	}
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	if _, err := conn.PgConn().Exec(ctx, byHand).ReadAll(); err != nil {
-		return err
-	}
-	return conn.Close(ctx)
 }
 
 // open opens a database and closes it at the end of the test.
@@ -82,12 +86,13 @@ func harness(how reach, o Options) func(t *testing.T) storetest.Harness {
 		o := o
 		o.MaxConns = 4
 		c := pgcluster.Shared(t)
-		database := c.Copy(t, "hand", withHand)
+		tables := schema.In(cmp.Or(o.Schema, defaultSchema))
+		database := c.Copy(t, "hand "+tables.Name(), withHand(tables))
 		another := func(t *testing.T) *Store { t.Helper(); return open(t, how(t, database), o) }
 		s := another(t)
 		exec := func(t *testing.T, query string, args ...any) {
 			t.Helper()
-			if err := c.Exec(t.Context(), database, fmt.Sprintf(query, args...)); err != nil {
+			if err := c.Exec(t.Context(), database, tables.Text(fmt.Sprintf(query, args...))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -120,9 +125,10 @@ func TestContract(t *testing.T) {
 	storetest.Run(t, harness(directly, Options{}))
 }
 
+// The schema may have any name.
 func TestContractWithoutHints(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, harness(directly, Options{NoHints: true}))
+	storetest.Run(t, harness(directly, Options{NoHints: true, Schema: `it's "odd"`}))
 }
 
 // The pooler lends server connections for one transaction at a time, and hears nothing.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"sync"
@@ -42,7 +43,16 @@ func newHints(s *Store, url string) *hints {
 	return &hints{s: s, url: url, me: hex.EncodeToString(mark), watchers: map[chan struct{}]struct{}{}}
 }
 
-func (h *hints) channel() string { return "millrace " + h.s.o.Schema }
+// channel is where hints of this schema go. Its name is cut like any other of PostgreSQL.
+func (h *hints) channel() string {
+	const longest = 63
+	name := "millrace " + h.s.o.Schema
+	if len(name) > longest {
+		sum := sha256.Sum256([]byte(name))
+		name = "millrace " + hex.EncodeToString(sum[:16])
+	}
+	return name
+}
 
 // hint wakes all watchers of this handle, and has other handles told.
 func (h *hints) hint() {

@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/millrace-go/millrace/internal/pgcluster"
+)
+
+// listening starts to listen for a watcher that does not poll, and gives what wakes it and how it ended.
+func listening(t *testing.T, s *Store) (wakes <-chan struct{}, ended <-chan error) {
+	t.Helper()
+	watcher, end := make(chan struct{}, 1), make(chan error, 1)
+	s.hints.mu.Lock()
+	s.hints.watchers[watcher] = struct{}{}
+	s.hints.mu.Unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go func() { end <- s.hints.listen(ctx) }()
+	return watcher, end
+}
+
+func TestAHintOfAnotherHandleIsHeard(t *testing.T) {
+	t.Parallel()
+	c := pgcluster.Shared(t)
+	name := c.Copy(t, "plain", migrated)
+	first, second := open(t, c.URL(name), Options{}), open(t, c.URL(name), Options{})
+	wakes, ended := listening(t, second)
+	for range 3 { // the first says that it listens
+		select {
+		case <-wakes:
+		case err := <-ended:
+			t.Fatal(err)
+		}
+		first.hints.hint()
+	}
+}
+
+func TestAChannelHasANameThatIsShortEnough(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 63)
+	names := map[string]bool{}
+	for _, schema := range []string{"a", long[1:] + "y", long} {
+		name := newHints(newStore(Options{Schema: schema}), "").channel()
+		if len(name) > 63 || names[name] {
+			t.Errorf("the channel of %s is %s", schema, name)
+		}
+		names[name] = true
+	}
+}
+
+func TestAPoolerThatHearsNothingIsFoundOut(t *testing.T) {
+	t.Parallel()
+	c, p := pgcluster.Shared(t), pgcluster.SharedPooler(t)
+	name := c.Copy(t, "plain", migrated)
+	deaf := open(t, p.URL(name), Options{})
+	_, ended := listening(t, deaf)
+	if err := <-ended; !errors.Is(err, errDeaf) {
+		t.Errorf("got %v, want %v", err, errDeaf)
+	}
+	past := open(t, p.URL(name), Options{ListenURL: c.URL(name)})
+	wakes, ended := listening(t, past)
+	select {
+	case <-wakes:
+	case err := <-ended:
+		t.Errorf("past the pooler: %v", err)
+	}
+}
+
+func TestAPoolerIsRecognised(t *testing.T) {
+	t.Parallel()
+	c, p := pgcluster.Shared(t), pgcluster.SharedPooler(t)
+	name := c.Copy(t, "plain", migrated)
+	for url, want := range map[string]bool{c.URL(name): false, p.URL(name): true} {
+		s := open(t, url, Options{})
+		seen, err := look(t.Context(), s.pool.Config().ConnConfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen.pooled != want {
+			t.Errorf("%s: pooled is %t", url, seen.pooled)
+		}
+	}
+}
+
+// What a pooler was told of one client must not reach another: nothing is prepared, and no setting outlives its transaction.
+func TestNothingIsLeftInASession(t *testing.T) {
+	t.Parallel()
+	c, p := pgcluster.Shared(t), pgcluster.SharedPooler(t)
+	name := c.Copy(t, "plain", migrated)
+	s := open(t, p.URL(name), Options{MaxConns: 1})
+	benchStartAll(t, s, 3)
+	var prepared int
+	var lost string
+	err := s.pool.QueryRow(t.Context(), `select (select count(*) from pg_prepared_statements where name <> ''),
+		coalesce(current_setting('millrace_batch.lost', true), '')`).Scan(&prepared, &lost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if prepared != 0 || lost != "" {
+		t.Errorf("%d statements are prepared, and the setting is %q", prepared, lost)
+	}
+}
