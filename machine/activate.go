@@ -94,7 +94,9 @@ func (t *turn) activate(p *place, i int, in, caught Data) {
 	live := &Live{In: in, Err: caught}
 	set(&sc.Live, i, live)
 	sc.States[i] = StepWaiting
-	t.run.past.got(t.base(p, s), arrival{in: in, caught: caught})
+	if t.run.past != nil {
+		t.run.past.got(t.base(p, s), arrival{in: in, caught: caught})
+	}
 	if !t.count(p, s) {
 		return
 	}
@@ -132,7 +134,7 @@ func (t *turn) guard(p *place, s *workflow.Step) {
 			return
 		}
 	}
-	if s.Delay > 0 && !s.IsTask && !t.keeps(t.base(p, s)) {
+	if s.Delay > 0 && !s.IsTask && !(t.retrying != nil && t.keeps(t.base(p, s))) {
 		t.await(p, s, timerDelay, t.run.At.Add(s.Delay))
 		return
 	}

@@ -13,10 +13,12 @@ func (t *turn) beginComposite(p *place, s *workflow.Step) {
 	sc := t.scope(p)
 	live := sc.Live[s.Index]
 	live.Box, live.Timer = &Box{Mark: t.logged()}, ""
-	if t.keeps(t.base(p, s)) {
+	if t.retrying != nil && t.keeps(t.base(p, s)) {
 		live.Box.Mark = 0 // what it keeps is older
 	}
-	t.run.past.tried(t.base(p, s), t.path(p, s))
+	if t.run.past != nil {
+		t.run.past.tried(t.base(p, s), t.path(p, s))
+	}
 	if s.With != nil {
 		raw, err := s.With.Eval(t.env(view{at: p, step: s, prev: live.In}, &s.ActionUses), expr.Budget{})
 		if err != nil {

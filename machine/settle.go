@@ -12,7 +12,9 @@ func (t *turn) settle(p *place, s *workflow.Step, state State, out Data) {
 	if state == StepSucceeded {
 		t.did(p, s, ForSure, out)
 	}
-	t.run.past.handedOn(t.base(p, s), out)
+	if t.run.past != nil {
+		t.run.past.handedOn(t.base(p, s), out)
+	}
 	t.mark(p, s, state)
 	sc := t.scope(p)
 	if sc.Stop != nil {
