@@ -31,11 +31,11 @@ const (
 	// One range of the ready index for each lane, in its order: no sort; rows that others hold are skipped, and no more are
 	// locked than are asked for, because a lane is walked only when those before it did not give enough.
 	pickSQL = `with picked as materialized (
-		select t.* from unnest($1::bigint[], $2::bigint[]) as w(lane, n)
+		select t.* from unnest($1::bigint[], $2::bigint[], $8::bigint[]) as w(lane, n, floor)
 		cross join lateral (select id from millrace.lanes where id = w.lane and not paused limit 1) as l
 		cross join lateral (
 			select ctid as place, run, entry, refs, documents from millrace.tasks
-			where lane = l.id and state = 0 order by rank limit w.n
+			where lane = l.id and state = 0 and rank >= w.floor order by rank limit w.n
 			for no key update skip locked) as t
 		limit $3)`
 	// The tasks of one run, in the primary key: few beside those of its lanes, so that they are sorted.
@@ -89,11 +89,27 @@ func (s *Store) takeOfLanes(ctx context.Context, ask *store.Claim, g *gather) er
 	if len(lanes) == 0 {
 		return s.fault(ctx, "claim", s.usable(ctx))
 	}
-	return s.run(ctx, "claim", func(p *pipeline) {
-		*g = gather{}
-		p.Do(ripenSQL)
-		p.Each(pickSQL+takeSQL, g.see, append([]any{lanes, limits, ask.Limit}, takeArgs(ask)...)...)
-	})
+	for {
+		ranks, some := s.floors.use(lanes)
+		began := time.Now()
+		err := s.run(ctx, "claim", func(p *pipeline) {
+			*g = gather{}
+			g.fill(p, ask, lanes, limits, ranks)
+		})
+		if err != nil {
+			return err
+		}
+		s.floors.learn(lanes, limits, ranks, g.rows, time.Since(began))
+		if len(g.rows) > 0 || !some { // nothing above the floors: what is below them?
+			return nil
+		}
+	}
+}
+
+// fill adds the statements of a claim from lanes.
+func (g *gather) fill(p *pipeline, ask *store.Claim, lanes, limits, ranks []int64) {
+	p.Do(ripenSQL)
+	p.Each(pickSQL+takeSQL, g.see, append(append([]any{lanes, limits, ask.Limit}, takeArgs(ask)...), ranks)...)
 }
 
 func (s *Store) takeOfRun(ctx context.Context, ask *store.Claim, g *gather) error {
@@ -216,17 +232,18 @@ func (s *Store) HeldBy(ctx context.Context, owner string, token int64) (out []st
 }
 
 const (
+	// Which is held, the token says: a condition on the state would have the planner walk the lease index.
 	// Locks what is held under the tokens, but for what a settlement has in hand: nobody waits here.
 	renewSQL = `update millrace.tasks as t
 		set lease_until = millrace.clock() + case when t.lease_ms > 0 then t.lease_ms * 1000 else $4 end
 		from (select k.place from unnest($1::uuid[], $2::text[], $3::bigint[]) as h(run, path, token)
 			cross join lateral (select ctid as place from millrace.tasks
-				where run = h.run and path = h.path and token = h.token and state = 2
-				for no key update skip locked) as k) as k
+				where run = h.run and path = h.path and token = h.token
+				for no key update skip locked) as k where h.token <> 0) as k
 		where t.ctid = k.place`
 	standingSQL = `select h.ord, t.stop from unnest($1::uuid[], $2::text[], $3::bigint[]) with ordinality as h(run, path, token, ord)
 		cross join lateral (select stop from millrace.tasks
-			where run = h.run and path = h.path and token = h.token and state = 2 limit 1) as t`
+			where run = h.run and path = h.path and token = h.token limit 1) as t where h.token <> 0`
 )
 
 // Renew is [store.Worker.Renew].

@@ -106,7 +106,7 @@ func (s *Store) judge(seen server) error {
 // a few rows by key, and a plan that was made while a table was empty outlives the backlog that follows. Nothing but speed
 // depends on them. Behind a pooler each statement is planned when it is run.
 const planning = `set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_hashjoin = off;
-	set enable_mergejoin = off; set jit = off`
+	set enable_mergejoin = off; set enable_bitmapscan = off; set jit = off`
 
 func (s *Store) configure(config *pgxpool.Config, url string, pooled bool) {
 	switch {

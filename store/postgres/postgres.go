@@ -68,6 +68,7 @@ type Store struct {
 	tables  *schema.Tables
 	pool    *pgxpool.Pool
 	lanes   batch.Lanes
+	floors  floors
 	hints   *hints
 	closing chan struct{}
 	once    sync.Once

@@ -41,7 +41,7 @@ const (
 	stopSQL = `delete from millrace.tasks as t using unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, path)
 		where t.run = any (array[i.run]) and t.path = i.path and t.token = 0 and ` + won
 	tellStopSQL = `update millrace.tasks as t set stop = true from unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, path)
-		where t.run = any (array[i.run]) and t.path = i.path and t.state = 2 and not t.stop and ` + won
+		where t.run = any (array[i.run]) and t.path = i.path and t.token <> 0 and not t.stop and ` + won
 	bearSQL = `insert into millrace.tasks (run, path, lane, rank, due, cause, entry, lease_ms, priority, attempt, state, env)
 		select i.run, i.path, 0, 0, 0, 0, 0, 0, 0, 0, 0, '' from unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, path)
 		where ` + won
