@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/millrace-go/millrace/internal/sim/internal/plan"
+	"github.com/millrace-go/millrace/machine"
 )
 
 // savepoints gives the sets of savepoints that may have been reached, by their indexes at the root; in a sequence only the last
@@ -15,7 +16,7 @@ func (h *history) savepoints() (sets [][]int, known bool) {
 		if s.Action != "savepoint" || s.Guard == plan.No {
 			continue
 		}
-		if all = append(all, i); h.passed(i) {
+		if all = append(all, i); h.passed(i) || h.reached(i) {
 			sure = append(sure, i)
 		}
 	}
@@ -45,6 +46,46 @@ func (h *history) savepoints() (sets [][]int, known bool) {
 		}
 	}
 	return sets, h.edges()
+}
+
+// reached says whether all that leads to a savepoint were tasks that succeeded before anything went wrong.
+func (h *history) reached(at int) bool {
+	b := h.Plan.Root
+	var from []int
+	for i := range at {
+		switch kind := b.Edge(i, at); {
+		case b.Kind == plan.Sequence && i == at-1, kind == plan.Normal:
+			from = append(from, i)
+		case kind != plan.NoEdge:
+			return false
+		}
+	}
+	wrong := h.trouble()
+	for _, i := range from {
+		s := b.Steps[i]
+		e := h.last[s.Key]
+		if s.Action != "task" || s.Guard != plan.Always || s.Next >= 0 || e == nil || e.Kind != machine.TaskSucceeded || e.Seq >= wrong {
+			return false
+		}
+	}
+	return len(from) > 0
+}
+
+// trouble gives the entry at which a run may have begun to stop; for ever when there is none.
+func (h *history) trouble() int64 {
+	first := int64(never)
+	for _, seq := range []int64{h.orders.cancel, h.orders.abort, h.orders.deadline} {
+		if seq > 0 {
+			first = min(first, seq)
+		}
+	}
+	for _, f := range h.failures {
+		first = min(first, f.seq)
+	}
+	for _, s := range h.Stops {
+		first = min(first, s.Seq)
+	}
+	return first
 }
 
 // passed says whether something was started that only a savepoint leads to.

@@ -26,6 +26,7 @@ func Draw(r *rand.Rand, name string) *Plan {
 	}
 	p.Root = d.body(0, r.IntN(3) > 0)
 	d.whole(p)
+	p.save()
 	return p
 }
 
