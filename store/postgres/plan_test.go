@@ -91,7 +91,8 @@ func hot(t *testing.T, s *Store, lane int64) map[string]func(p *pipeline) {
 		st := benchOutcome(&claimed[i], now, i%2 == 0, store.HandOver{Owner: "plan", Token: 78, Handlers: []string{"noop"}, Limit: 1})
 		st.Inbox, st.Timers = []int64{1}, []string{"t"}
 		st.Effects = append([]machine.Effect{
-			machine.SetTimer{Key: "u", Due: now.Add(time.Hour)}, machine.StopTask{Path: "other"},
+			machine.SetTimer{Key: "u", Due: now.Add(time.Hour)},
+			machine.StopTask{Path: "other"},
 			machine.PutValue{Ref: machine.Ref{Key: "v"}, Data: json.RawMessage(`1`)},
 			machine.OpenLetter{Kind: machine.LetterParked, Path: "a"},
 			machine.HoldTasks{},
