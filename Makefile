@@ -1,7 +1,7 @@
 # The targets that people and CI use. `make test` is all of the tests; `make ci` is what a submission must pass.
 
 GO        ?= go
-FUZZTIME  ?= 30s
+FUZZTIME  ?= 15s
 SEEDS     ?= 2000
 STAGE     ?= 3
 COVER_MIN ?= 95
