@@ -17,6 +17,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/millrace-go/millrace/cmd/millrace/internal/cli"
+	"github.com/millrace-go/millrace/internal/pgcluster"
 )
 
 func TestMain(m *testing.M) {
@@ -29,13 +30,30 @@ func TestMain(m *testing.M) {
 // D4 R2 R5 R6 R8 N1 O1 O3 O5 A14 X4 X6 X8 X9 X10 X13 C1 C2 C3
 func TestCommands(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+	testscript.Run(t, scripts("testdata", nil))
+}
+
+// TestCommandsOnPostgreSQL drives the program on a database of its own.
+// K1 O1 X2 C2
+func TestCommandsOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	c := pgcluster.Shared(t)
+	url := c.URL(c.Database(t))
+	testscript.Run(t, scripts(filepath.Join("testdata", "postgres"), map[string]string{"MILLRACE_DB": url}))
+}
+
+// scripts are those of a folder, run with more variables.
+func scripts(dir string, variables map[string]string) testscript.Params {
+	return testscript.Params{
+		Dir: dir,
 		Setup: func(e *testscript.Env) error {
 			examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
 			e.Setenv("EXAMPLES", examples)
 			e.Setenv("LANG", "C.UTF-8")
 			e.Setenv("USER", "tester")
+			for name, value := range variables {
+				e.Setenv(name, value)
+			}
 			return err
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -47,7 +65,7 @@ func TestCommands(t *testing.T) {
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-	})
+	}
 }
 
 // serve starts a server for the script, at $SERVER: it answers POST /hello with the name that it was given and whether there

@@ -117,7 +117,7 @@ database; a run that was interrupted, even by kill -9, goes on where it was.`,
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "print one JSON document instead of text")
 	f.StringVar(&a.db, "db", os.Getenv("MILLRACE_DB"),
-		"the database, `sqlite:PATH` (default $MILLRACE_DB, else .millrace/millrace.db here or in a folder above)")
+		"the database, `sqlite:PATH` or postgres://... (default $MILLRACE_DB, else .millrace/millrace.db here or in a folder above)")
 	f.StringVar(&a.tenant, "tenant", orElse(os.Getenv("MILLRACE_TENANT"), "default"), "the `NAME` of the tenant whose workflows and runs are meant")
 	root.AddCommand(
 		a.initCommand(), a.runCommand(), a.resumeCommand(), a.startCommand(), a.workerCommand(), a.watchCommand(),

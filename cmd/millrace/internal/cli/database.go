@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/logfile"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres"
 	"github.com/millrace-go/millrace/store/sqlite"
 )
 
@@ -21,10 +23,24 @@ const (
 	fileName   = "millrace.db"
 )
 
-// database is where runs are kept.
+// database is where runs are kept: a file, or what url names. Beside the file, or where one would be, lies what belongs to this
+// machine alone.
 type database struct {
 	path  string // absolute
 	named bool   // by --db or $MILLRACE_DB
+	url   string // of PostgreSQL; "": it is the file
+}
+
+// String tells people which database it is, without its password.
+func (d database) String() string {
+	if d.url == "" {
+		return d.path
+	}
+	u, err := url.Parse(d.url)
+	if err != nil { // opening it has failed before
+		return "PostgreSQL"
+	}
+	return u.Redacted()
 }
 
 // scratch is the folder of a run's steps on this machine.
@@ -40,9 +56,21 @@ func (d database) logs() *logfile.Folder {
 // locate finds the database: the one that was named, else the nearest in this folder and those above, else the one that
 // would be made here.
 func (a *app) locate() (database, error) {
-	if a.db != "" {
+	scheme, _, _ := strings.Cut(a.db, ":")
+	remote := scheme == "postgres" || scheme == "postgresql"
+	switch {
+	case remote:
+		d, err := nearest()
+		d.named, d.url = true, a.db
+		return d, err
+	case a.db != "":
 		return named(a.db)
 	}
+	return nearest()
+}
+
+// nearest finds the file in this folder and those above, else the one that would be made here.
+func nearest() (database, error) {
 	here, err := os.Getwd()
 	if err != nil {
 		return database{}, fmt.Errorf("find the folder that this is: %w", err)
@@ -58,17 +86,14 @@ func (a *app) locate() (database, error) {
 	}
 }
 
-func named(url string) (database, error) {
-	scheme, path, found := strings.Cut(url, ":")
-	switch {
-	case found && (scheme == "postgres" || scheme == "postgresql"):
-		return database{}, usage("use --db sqlite:PATH", "PostgreSQL comes in a later version")
-	case !found || scheme != "sqlite" || path == "":
-		return database{}, usage("write --db sqlite:PATH", "%q does not name a database", url)
+func named(name string) (database, error) {
+	scheme, path, found := strings.Cut(name, ":")
+	if !found || scheme != "sqlite" || path == "" {
+		return database{}, usage("write --db sqlite:PATH or --db postgres://USER@HOST/DATABASE", "%q does not name a database", name)
 	}
 	path, err := filepath.Abs(strings.TrimPrefix(path, "//"))
 	if err != nil {
-		return database{}, fmt.Errorf("database %s: %w", url, err)
+		return database{}, fmt.Errorf("database %s: %w", name, err)
 	}
 	return database{path: path, named: true}, nil
 }
@@ -76,26 +101,31 @@ func named(url string) (database, error) {
 // errNoDatabase: there is no database yet, so there is no run.
 var errNoDatabase = fmt.Errorf("there is no run yet: %w", store.ErrNotFound)
 
-// create opens the database, and makes it when there is none. A call waits for a locked one for at most patience.
-func (a *app) create(ctx context.Context, patience arguments.Duration) (*sqlite.Store, database, error) {
+// create opens the database, and makes it when there is none. A call waits for a locked one for at most patience. The schema of
+// PostgreSQL is only made, or brought up, when migrates says so: others may be working on it.
+func (a *app) create(ctx context.Context, patience arguments.Duration, migrates bool) (store.Store, database, error) {
 	d, err := a.locate()
 	if err != nil {
 		return nil, d, err
 	}
-	if !d.named {
+	if !d.named || d.url != "" {
 		if err := makeFolder(filepath.Dir(d.path)); err != nil {
 			return nil, d, err
 		}
 	}
-	st, err := openFile(ctx, d, patience)
+	st, err := openStore(ctx, d, patience, migrates)
 	return st, d, err
 }
 
 // open opens the database that must be there. errNoDatabase says that none was named and none found.
-func (a *app) open(ctx context.Context) (*sqlite.Store, database, error) {
+func (a *app) open(ctx context.Context) (store.Store, database, error) {
 	d, err := a.locate()
 	if err != nil {
 		return nil, d, err
+	}
+	if d.url != "" {
+		st, err := openStore(ctx, d, arguments.Duration(callTimeout), false)
+		return st, d, err
 	}
 	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
 		if !d.named {
@@ -106,17 +136,28 @@ func (a *app) open(ctx context.Context) (*sqlite.Store, database, error) {
 			hint: "look at --db and $MILLRACE_DB; `millrace run` makes it",
 		}
 	}
-	st, err := openFile(ctx, d, arguments.Duration(callTimeout))
+	st, err := openStore(ctx, d, arguments.Duration(callTimeout), false)
 	return st, d, err
 }
 
 // longestBusy is how long one call waits for a database that another program has locked.
 const longestBusy = 10 * time.Second
 
-func openFile(ctx context.Context, d database, patience arguments.Duration) (*sqlite.Store, error) {
+func openStore(ctx context.Context, d database, patience arguments.Duration, migrates bool) (store.Store, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	return sqlite.Open(ctx, d.path, sqlite.Options{BusyTimeout: min(time.Duration(patience), longestBusy)})
+	if d.url != "" {
+		st, err := postgres.Open(ctx, d.url, postgres.Options{Migrate: migrates})
+		if err != nil {
+			return nil, err
+		}
+		return st, nil
+	}
+	st, err := sqlite.Open(ctx, d.path, sqlite.Options{BusyTimeout: min(time.Duration(patience), longestBusy)})
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
 }
 
 // makeFolder makes the folder of a database with a .gitignore of its own.

@@ -7,6 +7,7 @@ import (
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/upkeep"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres"
 	"github.com/millrace-go/millrace/store/sqlite"
 )
 
@@ -20,14 +21,17 @@ func (a *app) atTables() (upkeep.Desk, error) {
 	return desk, err
 }
 
-// tables are those of a SQLite file.
+// tables are those of a SQLite file, or of a schema of PostgreSQL.
 type tables struct{ d database }
 
-func (t tables) Name() string { return t.d.path }
+func (t tables) Name() string { return t.d.String() }
 
 func (t tables) Examine(ctx context.Context) (store.Schema, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
+	if t.d.url != "" {
+		return postgres.Examine(ctx, t.d.url, postgres.Options{})
+	}
 	return sqlite.Examine(ctx, t.d.path)
 }
 
@@ -37,12 +41,12 @@ func (t tables) Migrate(ctx context.Context) error {
 			return err
 		}
 	}
-	st, err := openFile(ctx, t.d, arguments.Duration(longestBusy))
+	st, err := openStore(ctx, t.d, arguments.Duration(longestBusy), true)
 	if err != nil {
 		return err
 	}
 	return st.Close()
 }
 
-// Automatic is true: a file belongs to those who can write to it.
-func (t tables) Automatic() bool { return true }
+// Automatic is true of a file: it belongs to those who can write to it. A schema of PostgreSQL is brought up by run alone.
+func (t tables) Automatic() bool { return t.d.url == "" }

@@ -55,7 +55,7 @@ func (a *app) register(ctx context.Context, files []string) error {
 			items = append(items, item{file, def})
 		}
 	}
-	st, _, err := a.create(ctx, arguments.Duration(longestBusy))
+	st, _, err := a.create(ctx, arguments.Duration(longestBusy), false)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	if _, err := f.secrets.Find(os.LookupEnv); err != nil { // before anything is started
 		return err
 	}
-	st, db, err := a.create(ctx, f.patience)
+	st, db, err := a.create(ctx, f.patience, true)
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (a *app) startFor(ctx context.Context, what string, f startFlags) error {
 	if err != nil {
 		return err
 	}
-	st, db, err := a.create(ctx, arguments.Duration(longestBusy))
+	st, db, err := a.create(ctx, arguments.Duration(longestBusy), false)
 	if err != nil {
 		return err
 	}
