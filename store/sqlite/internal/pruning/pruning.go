@@ -37,7 +37,7 @@ const (
 	// What keeps an ended run, in four probes of an index: nothing, for nearly all.
 	neededSQL = `select exists (select 1 from dead_letters where run = ?1 and state = 'open')
 		or exists (select 1 from tasks where run = ?1) or exists (select 1 from timers where run = ?1)
-		or exists (select 1 from told where run = ?1)`
+		or exists (select 1 from told join inbox using (seq) where told.run = ?1)`
 )
 
 // Find finds runs that may go, and where the walk goes on; "" when it is over.
@@ -129,6 +129,8 @@ func Remove(c *link.Conn, list []Run) (done int, removed []store.PrunedRun, err 
 const (
 	// One row of the primary key; it may have gone on since it was looked at.
 	forgetSQL = "delete from runs where id = ? and status = ? and finished_at = ?"
+	// A range of the primary key: what was delivered.
+	forgetToldSQL = "delete from told where run = ?"
 	// A range of the index of a run's letters.
 	forgetLettersSQL = "delete from dead_letters where run = ?"
 	// One row of the primary key.
@@ -146,8 +148,10 @@ func removeRun(c *link.Conn, p *Run) (bool, error) {
 	if needed, err := isNeeded(c, p.id); needed || err != nil {
 		return false, err
 	}
-	if _, err := c.Exec(forgetLettersSQL, p.id); err != nil {
-		return false, err
+	for _, query := range []string{forgetToldSQL, forgetLettersSQL} {
+		if _, err := c.Exec(query, p.id); err != nil {
+			return false, err
+		}
 	}
 	if _, err := c.Exec(forgetSQL, p.id, string(p.Status), p.FinishedAt); err != nil {
 		return false, err
