@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,9 +12,8 @@ import (
 
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/logfile"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/stores"
 	"github.com/millrace-go/millrace/store"
-	"github.com/millrace-go/millrace/store/postgres"
-	"github.com/millrace-go/millrace/store/sqlite"
 )
 
 const (
@@ -31,17 +29,7 @@ type database struct {
 	url   string // of PostgreSQL; "": it is the file
 }
 
-// String tells people which database it is, without its password.
-func (d database) String() string {
-	if d.url == "" {
-		return d.path
-	}
-	u, err := url.Parse(d.url)
-	if err != nil { // opening it has failed before
-		return "PostgreSQL"
-	}
-	return u.Redacted()
-}
+func (d database) place() stores.Place { return stores.Place{Path: d.path, URL: d.url} }
 
 // scratch is the folder of a run's steps on this machine.
 func (d database) scratch(runID string) string {
@@ -56,10 +44,8 @@ func (d database) logs() *logfile.Folder {
 // locate finds the database: the one that was named, else the nearest in this folder and those above, else the one that
 // would be made here.
 func (a *app) locate() (database, error) {
-	scheme, _, _ := strings.Cut(a.db, ":")
-	remote := scheme == "postgres" || scheme == "postgresql"
 	switch {
-	case remote:
+	case stores.Remote(a.db):
 		d, err := nearest()
 		d.named, d.url = true, a.db
 		return d, err
@@ -146,18 +132,7 @@ const longestBusy = 10 * time.Second
 func openStore(ctx context.Context, d database, patience arguments.Duration, migrates bool) (store.Store, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	if d.url != "" {
-		st, err := postgres.Open(ctx, d.url, postgres.Options{Migrate: migrates})
-		if err != nil {
-			return nil, err
-		}
-		return st, nil
-	}
-	st, err := sqlite.Open(ctx, d.path, sqlite.Options{BusyTimeout: min(time.Duration(patience), longestBusy)})
-	if err != nil {
-		return nil, err
-	}
-	return st, nil
+	return d.place().Open(ctx, min(time.Duration(patience), longestBusy), migrates)
 }
 
 // makeFolder makes the folder of a database with a .gitignore of its own.

@@ -7,8 +7,6 @@ import (
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/upkeep"
 	"github.com/millrace-go/millrace/store"
-	"github.com/millrace-go/millrace/store/postgres"
-	"github.com/millrace-go/millrace/store/sqlite"
 )
 
 // atTables finds the database whose tables are meant.
@@ -24,15 +22,12 @@ func (a *app) atTables() (upkeep.Desk, error) {
 // tables are those of a SQLite file, or of a schema of PostgreSQL.
 type tables struct{ d database }
 
-func (t tables) Name() string { return t.d.String() }
+func (t tables) Name() string { return t.d.place().String() }
 
 func (t tables) Examine(ctx context.Context) (store.Schema, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	if t.d.url != "" {
-		return postgres.Examine(ctx, t.d.url, postgres.Options{})
-	}
-	return sqlite.Examine(ctx, t.d.path)
+	return t.d.place().Examine(ctx)
 }
 
 func (t tables) Migrate(ctx context.Context) error {

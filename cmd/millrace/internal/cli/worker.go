@@ -208,7 +208,7 @@ func (w *worker) run(
 
 // greet says what is served.
 func (w *worker) greet(folders map[string]string, owner string) {
-	w.tell("worker %s serves the database %s with %s", owner, w.db, plural(w.flags.slots, "slot"))
+	w.tell("worker %s serves the database %s with %s", owner, w.db.place(), plural(w.flags.slots, "slot"))
 	for _, home := range slices.Sorted(maps.Keys(folders)) {
 		if namedHome(home) {
 			w.tell("  commands of runs started with --home %s, in %s", home, folders[home])

@@ -1,0 +1,66 @@
+// Package stores opens the store of a database: the one place that names PostgreSQL and SQLite.
+//
+// Nouns: a [Place] is where a database is: a file, or what a URL names.
+//
+// It imports store and the stores.
+package stores
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/postgres"
+	"github.com/millrace-go/millrace/store/sqlite"
+)
+
+// Place is where a database is. URL goes first.
+type Place struct {
+	Path string // of a SQLite file, absolute
+	URL  string // of PostgreSQL
+}
+
+// Remote says whether name is the URL of a PostgreSQL database.
+func Remote(name string) bool {
+	scheme, _, found := strings.Cut(name, ":")
+	return found && (scheme == "postgres" || scheme == "postgresql")
+}
+
+// String tells people which database it is, without its password.
+func (p Place) String() string {
+	if p.URL == "" {
+		return p.Path
+	}
+	u, err := url.Parse(p.URL)
+	if err != nil { // opening it says why
+		return "PostgreSQL"
+	}
+	return u.Redacted()
+}
+
+// Open opens it. A file is made when it is not there, and brought up to this program's version; a schema of PostgreSQL when
+// migrates says so. A locked file is waited for as long as busy.
+func (p Place) Open(ctx context.Context, busy time.Duration, migrates bool) (store.Store, error) {
+	if p.URL != "" {
+		return given(postgres.Open(ctx, p.URL, postgres.Options{Migrate: migrates}))
+	}
+	return given(sqlite.Open(ctx, p.Path, sqlite.Options{BusyTimeout: busy}))
+}
+
+// given keeps a store that is none from becoming one that is not nil.
+func given[S store.Store](st S, err error) (store.Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// Examine tells how its tables stand, and changes nothing.
+func (p Place) Examine(ctx context.Context) (store.Schema, error) {
+	if p.URL != "" {
+		return postgres.Examine(ctx, p.URL, postgres.Options{})
+	}
+	return sqlite.Examine(ctx, p.Path)
+}
