@@ -11,7 +11,7 @@ import (
 func (p *Plan) save() {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(p.Text())) // a hash never fails
-	d := &drawer{Rand: rand.New(rand.NewPCG(h.Sum64(), 1))}
+	d := &drawer{Rand: rand.New(rand.NewPCG(h.Sum64(), 1))} //nolint:gosec // drawn by the seed
 	n := len(p.Root.Steps)
 	if !p.Sagas() || n < 3 || p.Root.Kind == Single || !d.one(3) {
 		return
