@@ -10,7 +10,7 @@ import (
 // itself, so that what is drawn after it stays as it was.
 func (p *Plan) save() {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(p.Text())) // a hash never fails
+	_, _ = h.Write([]byte(p.Text()))                        // a hash never fails
 	d := &drawer{Rand: rand.New(rand.NewPCG(h.Sum64(), 1))} //nolint:gosec // drawn by the seed
 	n := len(p.Root.Steps)
 	if !p.Sagas() || n < 3 || p.Root.Kind == Single || !d.one(3) {
