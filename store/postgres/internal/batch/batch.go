@@ -10,7 +10,9 @@ package batch
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -76,11 +78,28 @@ const won = "i.n <> all ((select string_to_array(current_setting('millrace_batch
 // they lock too, and is then changed at the place (ctid) at which it was locked; what they change without a lock is found by
 // "run = any (array[i.run])", which can be looked up and not be joined by walking the whole index.
 
+// Of what a statement takes, texts and bytes come as columns, with the number k of the row; all numbers of a row stand together
+// in one array, and what many rows share stands in a list of its own, under its number. So no row is copied that is wide.
+
+// cell gives the j-th of the numbers of row i, of which there are so many, in the array that parameter p is.
+func cell(p string, j, many int) string {
+	return fmt.Sprintf("(%s::bigint[])[i.k * %d - %d]", p, many, many-j)
+}
+
+// cells gives names to the numbers of row i in the array that parameter p is.
+func cells(p string, names ...string) string {
+	out := make([]string, len(names))
+	for j, name := range names {
+		out[j] = cell(p, j+1, len(names)) + " as " + name
+	}
+	return strings.Join(out, ", ")
+}
+
 // advanceSQL moves the runs on whose version, journal and guards are as they should be, and whose time is right. It finds
 // rows in the primary keys of tasks and runs alone. A guard under a token needs no lock: only who holds the run's row can end
 // a token, and the version tells. One that says that nobody holds the task locks it, so that no claim comes between. Rows of
 // runs that others hold are passed over; a lock that was waited for is followed by a look at what the row has become.
-const advanceSQL = `with broken as materialized (
+var advanceSQL = `with broken as materialized (
 		select g.n from unnest($1::int[], $2::uuid[], $3::text[], $4::bigint[]) as g(n, run, path, token)
 		left join lateral (select true as held from millrace.tasks where run = g.run and path = g.path and token = g.token
 			limit 1) as t on true
@@ -90,26 +109,27 @@ const advanceSQL = `with broken as materialized (
 		left join lateral (select true as free from millrace.tasks where run = g.run and path = g.path and token = 0
 			for no key update) as t on true
 		where t.free is null),
-	locked as materialized (
-		select i.*, r.place
-		from unnest($8::int[], $9::uuid[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
-			$16::bigint[], $17::bigint[], $18::bool[], $19::bool[], $20::text[], $21::bytea[], $22::text[], $23::text[], $24::bytea[])
-			as i(n, run, tenant, version, before, seq, stamp, at, started_at, finished_at, rare, keeps, status, error, step, code, doc)
-		cross join lateral (select ctid as place from millrace.runs
-			where id = i.run and tenant = i.tenant and version = i.version and seq = i.before
-			for no key update skip locked) as r
-		where abs(i.stamp - (select millrace.clock())) <= 1000000
-			and i.n <> all (array(select n from broken))),
 	moved as (
 		update millrace.runs as r set version = i.version + 1, seq = i.seq, at = i.at, started_at = i.started_at,
-			finished_at = i.finished_at, rare = i.rare, status = i.status, doc = i.doc,
-			error = case when i.keeps then r.error else i.error end,
-			error_step = case when i.keeps then r.error_step else i.step end,
-			error_code = case when i.keeps then r.error_code else i.code end
-		from locked as i where r.ctid = i.place
+			finished_at = i.finished_at, status = ($12::text[])[i.ending], rare = ($13::bool[])[i.ending], doc = i.doc,
+			error = case when ($14::bool[])[i.ending] then r.error else ($15::bytea[])[i.ending] end,
+			error_step = case when ($14::bool[])[i.ending] then r.error_step else ($16::text[])[i.ending] end,
+			error_code = case when ($14::bool[])[i.ending] then r.error_code else ($17::text[])[i.ending] end
+		from (
+			select i.*, r.place from (
+				select i.run, i.doc, ` + cells("$10", "n", "version", "before", "seq", "stamp", "at", "started_at", "finished_at", "ending") + `
+				from unnest($8::uuid[], $9::bytea[]) with ordinality as i(run, doc, k)) as i
+			cross join lateral (select ctid as place from millrace.runs
+				where id = i.run and tenant = ($11::text[])[i.ending] and version = i.version and seq = i.before
+				for no key update skip locked) as r
+			where abs(i.stamp - (select millrace.clock())) <= 1000000
+				and i.n <> all (array(select n from broken))) as i
+		where r.ctid = i.place
 		returning i.n)
 	select array(select n from moved), millrace.clock(), set_config('millrace_batch.lost', coalesce(
-		(select string_agg(n::text, ',') from unnest($8::int[]) as n where n not in (select n from moved)), ''), true)`
+		(select string_agg(i.n::text, ',') from (
+			select ` + cell("$10", 1, 9) + ` as n from generate_series(1, cardinality($8::uuid[])) as i(k)) as i
+		where i.n not in (select n from moved)), ''), true)`
 
 // Advance moves the runs of the members on, and says who has won.
 func (b *Batch) Advance(p *wire.Pipeline) {
@@ -127,7 +147,7 @@ func (b *Batch) Advance(p *wire.Pipeline) {
 		r.add(m)
 	}
 	p.Each(advanceSQL, func(rows pgx.Rows) error {
-		var won []int32
+		var won []int64
 		var lost string
 		if err := rows.Scan(&won, (*int64)(&b.Now), &lost); err != nil {
 			return err
@@ -137,8 +157,8 @@ func (b *Batch) Advance(p *wire.Pipeline) {
 			b.Won[i] = b.members[n]
 		}
 		return nil
-	}, &g.n, &g.run, &g.path, &g.token, &free.n, &free.run, &free.path, &r.n, &r.run, &r.tenant, &r.version, &r.before, &r.seq,
-		&r.stamp, &r.at, &r.started, &r.finished, &r.rare, &r.keeps, &r.status, &r.failure, &r.step, &r.code, &r.doc)
+	}, &g.n, &g.run, &g.path, &g.token, &free.n, &free.run, &free.path, &r.run, &r.doc, &r.numbers, &r.tenant, &r.status, &r.rare,
+		&r.keeps, &r.failure, &r.step, &r.code)
 }
 
 // rowsOf says of which members rows are.
@@ -166,31 +186,52 @@ func (c *guardColumns) add(m *Member, g store.Guard) {
 	c.token.Add(g.Token)
 }
 
+// runColumns are runs, and how they stand: what many share is there once.
 type runColumns struct {
-	rowsOf
-	version, before, seq, stamp, at, started, finished column.Longs
-	rare, keeps                                        column.Bools
-	tenant, status, step, code                         column.Texts
-	failure, doc                                       column.Bytes
+	run     column.UUIDs
+	doc     column.Bytes
+	numbers column.Longs
+
+	known                      map[standing]int64
+	tenant, status, step, code column.Texts
+	rare, keeps                column.Bools
+	failure                    column.Bytes
+}
+
+// standing is how runs stand that have no error of their own.
+type standing struct {
+	tenant string
+	status machine.Status
+	ends   bool
 }
 
 func (c *runColumns) add(m *Member) {
 	r := m.Run
-	c.rowsOf.add(m)
-	c.tenant.Add(r.Tenant)
-	c.version.Add(m.From)
-	c.before.Add(m.before())
-	c.seq.Add(r.Seq)
-	c.stamp.Add(int64(m.At))
-	c.at.Add(int64(r.At))
-	c.started.Add(int64(r.StartedAt))
-	c.finished.Add(int64(r.FinishedAt))
-	c.rare.Add(listing.Rare(r.Status))
-	c.keeps.Add(!m.ends && r.Status.Ended())
-	c.status.Add(string(r.Status))
+	c.run.Add(m.ID)
+	c.doc.Add(m.root)
+	c.numbers.Row(int64(m.k), m.From, m.before(), r.Seq, int64(m.At), int64(r.At), int64(r.StartedAt), int64(r.FinishedAt), c.ending(m))
+}
+
+// ending gives the number of how a run stands.
+func (c *runColumns) ending(m *Member) int64 {
+	s := standing{m.Run.Tenant, m.Run.Status, m.ends}
+	if n, ok := c.known[s]; ok && m.failure == nil {
+		return n
+	}
+	c.tenant.Add(s.tenant)
+	c.status.Add(string(s.status))
+	c.rare.Add(listing.Rare(s.status))
+	c.keeps.Add(!m.ends && s.status.Ended())
 	step, code := stepOf(m.failure)
 	c.step.AddOr(step)
 	c.code.AddOr(code)
 	c.failure.Add(encodeFailure(m.failure))
-	c.doc.Add(m.root)
+	n := int64(c.status.Len())
+	if m.failure == nil {
+		if c.known == nil {
+			c.known = map[standing]int64{}
+		}
+		c.known[s] = n
+	}
+	return n
 }

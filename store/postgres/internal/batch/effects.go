@@ -18,12 +18,6 @@ import (
 // The statements of this file change what belongs to the winners, each for all of them: rows of primary keys that begin with
 // the run, and nothing of a run that this transaction has not written.
 const (
-	// The bet that every guard holds whose run's version is right: a division by zero undoes all when it does not.
-	dropSQL = `with gone as (
-		delete from millrace.tasks as t using unnest($1::int[], $2::uuid[], $3::text[], $4::bigint[]) as i(n, run, path, token)
-		where t.run = any (array[i.run]) and t.path = i.path and t.token = i.token and ` + won + `
-		returning 1)
-		select 1 / ((select count(*) from gone) = (select count(*) from unnest($1::int[]) as i(n) where ` + won + `))::int`
 	deliverSQL = `update millrace.inbox as t set delivered = true, payload = null, facts = null
 		from unnest($1::int[], $2::uuid[], $3::bigint[]) as i(n, run, seq)
 		where t.run = any (array[i.run]) and t.seq = i.seq and not t.delivered and ` + won
@@ -32,11 +26,6 @@ const (
 	saveSQL = `insert into millrace.scopes (run, path, doc)
 		select i.run, i.path, i.doc from unnest($1::int[], $2::uuid[], $3::text[], $4::bytea[]) as i(n, run, path, doc)
 		where ` + won + " on conflict (run, path) do update set doc = excluded.doc"
-	journalSQL = `insert into millrace.journal (run, seq, at, cause, attempt, kind, path, name, key, payload, facts)
-		select i.run, i.seq, i.at, i.cause, i.attempt, i.kind, i.path, i.name, i.key, i.payload, i.facts
-		from unnest($1::int[], $2::uuid[], $3::int[], $4::bigint[], $5::int[], $6::int[], $7::text[], $8::text[], $9::text[],
-			$10::text[], $11::bytea[], $12::bytea[]) as i(n, run, seq, at, cause, attempt, kind, path, name, key, payload, facts)
-		where ` + won
 	// What nobody holds goes, what is held is told. A claim that comes between is waited for, and leaves it held.
 	stopSQL = `delete from millrace.tasks as t using unnest($1::int[], $2::uuid[], $3::text[]) as i(n, run, path)
 		where t.run = any (array[i.run]) and t.path = i.path and t.token = 0 and ` + won
@@ -57,6 +46,23 @@ const (
 		where ` + won + " on conflict (run, key) do update set due = excluded.due, cause = excluded.cause"
 	putSQL = `insert into millrace.run_values (run, ref, data) select i.run, i.ref, i.data
 		from unnest($1::int[], $2::uuid[], $3::text[], $4::bytea[]) as i(n, run, ref, data) where ` + won
+)
+
+var (
+	// The bet that every guard holds whose run's version is right: a division by zero undoes all when it does not.
+	dropSQL = `with gone as (
+		delete from millrace.tasks as t using (select i.run, i.path, ` + cells("$3", "n", "token") + `
+			from unnest($1::uuid[], $2::text[]) with ordinality as i(run, path, k)) as i
+		where t.run = any (array[i.run]) and t.path = i.path and t.token = i.token and ` + won + `
+		returning 1)
+		select 1 / ((select count(*) from gone) = (select count(*) from (
+			select ` + cell("$3", 1, 2) + ` as n from generate_series(1, cardinality($1::uuid[])) as i(k)) as i where ` + won + `))::int`
+	journalSQL = `insert into millrace.journal (run, seq, at, cause, attempt, kind, path, name, key, payload, facts)
+		select i.run, i.seq, i.at, i.cause, i.attempt, ($5::text[])[i.kind], i.path, coalesce(($6::text[])[i.name], ''),
+			coalesce(($6::text[])[i.key], ''), i.payload, ($7::bytea[])[i.facts]
+		from (select i.run, i.path, i.payload, ` + cells("$4", "n", "seq", "at", "cause", "attempt", "kind", "name", "key", "facts") + `
+			from unnest($1::uuid[], $2::text[], $3::bytea[]) with ordinality as i(run, path, payload, k)) as i
+		where ` + won
 )
 
 // endSQL deletes what is live of runs; those that keep their documents are told by $3.
@@ -85,16 +91,20 @@ func (b *Batch) CarryOut(p *wire.Pipeline, lanes *Lanes) {
 }
 
 func (b *Batch) removeGuarded(p *wire.Pipeline) {
-	var c guardColumns
+	var run column.UUIDs
+	var path column.Texts
+	var numbers column.Longs
 	for _, m := range b.members {
 		for _, g := range m.Guards {
 			if g.Remove {
-				c.add(m, g)
+				run.Add(m.ID)
+				path.Add(g.Path)
+				numbers.Row(int64(m.k), g.Token)
 			}
 		}
 	}
-	if !c.empty() {
-		p.Do(dropSQL, &c.n, &c.run, &c.path, &c.token)
+	if run.Len() > 0 {
+		p.Do(dropSQL, &run, &path, &numbers)
 	}
 }
 
@@ -166,25 +176,20 @@ func (b *Batch) save(p *wire.Pipeline) {
 }
 
 type entryColumns struct {
-	rowsOf
-	at                    column.Longs
-	seq, cause, attempt   column.Ints
-	kind, path, name, key column.Texts
-	payload, facts        column.Bytes
+	run         column.UUIDs
+	path        column.Texts
+	payload     column.Bytes
+	numbers     column.Longs
+	kind, words column.Words
+	facts       column.Bytes
 }
 
 func (c *entryColumns) add(m *Member, e *store.Entry) {
-	c.rowsOf.add(m)
-	c.at.Add(int64(e.At))
-	c.seq.Add(int32(e.Seq))
-	c.cause.Add(int32(e.Cause))
-	c.attempt.Add(int32(e.Attempt))
-	c.kind.Add(string(e.Kind))
+	c.run.Add(m.ID)
 	c.path.Add(e.Path)
-	c.name.Add(e.Name)
-	c.key.Add(e.Key)
 	c.payload.Add(e.Payload)
-	c.facts.Add(e.Facts)
+	c.numbers.Row(int64(m.k), e.Seq, int64(e.At), e.Cause, int64(e.Attempt), c.kind.Number(string(e.Kind)), c.words.Number(e.Name),
+		c.words.Number(e.Key), c.facts.Number(e.Facts))
 }
 
 func (b *Batch) record(p *wire.Pipeline) {
@@ -194,8 +199,8 @@ func (b *Batch) record(p *wire.Pipeline) {
 			c.add(m, &m.Entries[i])
 		}
 	}
-	if !c.empty() {
-		p.Do(journalSQL, &c.n, &c.run, &c.seq, &c.at, &c.cause, &c.attempt, &c.kind, &c.path, &c.name, &c.key, &c.payload, &c.facts)
+	if c.run.Len() > 0 {
+		p.Do(journalSQL, &c.run, &c.path, &c.payload, &c.numbers, &c.kind, &c.words, &c.facts)
 	}
 }
 
@@ -344,11 +349,8 @@ func (b *Batch) keep(run wire.ID, text string, payload []byte) {
 	b.read[paid{run, ref}] = payload
 }
 
-// literal writes texts as PostgreSQL writes an array, since an array of arrays of different lengths is none; nil for none.
-func literal(texts []string) *string {
-	if len(texts) == 0 {
-		return nil
-	}
+// literal writes texts as PostgreSQL writes an array, since an array of arrays of different lengths is none.
+func literal(texts []string) string {
 	var b strings.Builder
 	b.WriteByte('{')
 	for i, text := range texts {
@@ -360,8 +362,7 @@ func literal(texts []string) *string {
 		b.WriteByte('"')
 	}
 	b.WriteByte('}')
-	out := b.String()
-	return &out
+	return b.String()
 }
 
 var quoting = strings.NewReplacer(`\`, `\\`, `"`, `\"`)

@@ -19,7 +19,7 @@ import (
 type Starting struct {
 	*store.Start
 	*Member
-	labels *string
+	labels string // as JSON; "": none
 }
 
 // NewStarting folds a start, the n-th of its call.
@@ -37,8 +37,7 @@ func NewStarting(st *store.Start, n int) *Starting {
 		if err != nil {
 			m.Content = fmt.Errorf("%w: labels: %w", store.ErrRefused, err)
 		}
-		text := string(b)
-		s.labels = &text
+		s.labels = string(b)
 	}
 	return s
 }
@@ -158,48 +157,47 @@ const (
 		where abs(i.stamp - millrace.clock()) <= 1000000 and not exists (select from millrace.runs where id = i.run)
 		order by i.tenant, i.workflow, i.key
 		on conflict (tenant, workflow, key) do nothing`
-	// Those whose key is theirs, and whose id is new.
-	createSQL = `with made as (insert into millrace.runs (id, tenant, workflow, workflow_version, key, home, machine_version, created_at, version,
-			seq, at, started_at, finished_at, rare, status, error, error_step, error_code, options, labels, doc)
-		select i.id, i.tenant, i.workflow, i.workflow_version, i.key, i.home, i.machine_version, i.created_at, 1, i.seq, i.at,
-			i.started_at, i.finished_at, i.rare, i.status, i.error, i.step, i.code, i.options, i.labels::jsonb, i.doc
-		from unnest($2::uuid[], $3::text[], $4::text[], $5::int[], $6::text[], $7::text[], $8::int[], $9::bigint[], $10::bigint[],
-			$11::bigint[], $12::bigint[], $13::bigint[], $14::bool[], $15::text[], $16::bytea[], $17::text[], $18::text[], $19::text[],
-			$20::text[], $21::bytea[], $22::bigint[])
-			as i(id, tenant, workflow, workflow_version, key, home, machine_version, created_at, seq, at, started_at, finished_at,
-				rare, status, error, step, code, options, labels, doc, stamp)
+)
+
+// createSQL makes those runs whose key is theirs, and whose id is new.
+var createSQL = `with made as (insert into millrace.runs (id, tenant, workflow, workflow_version, key, home, machine_version, created_at,
+			version, seq, at, started_at, finished_at, rare, status, error, error_step, error_code, options, labels, doc)
+		select i.run, ($4::text[])[i.ending], ($11::text[])[i.workflow], i.workflow_version, i.key, coalesce(($11::text[])[i.home], ''),
+			i.machine_version, i.created_at, 1, i.seq, i.at, i.started_at, i.finished_at, ($6::bool[])[i.ending], ($5::text[])[i.ending],
+			($7::bytea[])[i.ending], ($8::text[])[i.ending], ($9::text[])[i.ending], coalesce(($11::text[])[i.options], ''),
+			($11::text[])[i.labels]::jsonb, i.doc
+		from (select i.run, i.doc, i.key, ` +
+	cells("$3", "n", "version", "before", "seq", "stamp", "at", "started_at", "finished_at", "ending") + ", " +
+	cells("$12", "workflow", "workflow_version", "machine_version", "created_at", "home", "options", "labels") + `
+			from unnest($1::uuid[], $2::bytea[], $10::text[]) with ordinality as i(run, doc, key, k)) as i
 		where abs(i.stamp - (select millrace.clock())) <= 1000000
 			and (i.key = '' or exists (select from millrace.run_keys as k
-				where k.tenant = i.tenant and k.workflow = i.workflow and k.key = sha256(convert_to(i.key, 'UTF8'))
-					and k.run = i.id and k.xmin = pg_current_xact_id_if_assigned()::xid))
-		order by i.id
+				where k.tenant = ($4::text[])[i.ending] and k.workflow = ($11::text[])[i.workflow]
+					and k.key = sha256(convert_to(i.key, 'UTF8'))
+					and k.run = i.run and k.xmin = pg_current_xact_id_if_assigned()::xid))
+		order by i.run
 		on conflict (id) do nothing
 		returning id)
-	select set_config('millrace_batch.lost', coalesce((select string_agg(i.n::text, ',')
-		from unnest($1::int[], $2::uuid[]) as i(n, id) where i.id not in (select id from made)), ''), true)`
-)
+	select set_config('millrace_batch.lost', coalesce((select string_agg(i.n::text, ',') from (
+		select i.id, ` + cell("$3", 1, 9) + ` as n from unnest($1::uuid[]) with ordinality as i(id, k)) as i
+		where i.id not in (select id from made)), ''), true)`
 
 // Creation is the runs that a batch makes.
 type Creation struct {
 	runColumns
-	workflow, key, home, options, labels column.Texts
-	workflowVersion, machine             column.Ints
-	created                              column.Longs
-	keyed                                keyColumns
+	key     column.Texts
+	words   column.Words
+	headers column.Longs
+	keyed   keyColumns
 }
 
 // Add adds a run.
 func (c *Creation) Add(s *Starting) {
 	h := &s.Member.Run.Header
 	c.runColumns.add(s.Member)
-	c.workflow.Add(h.Workflow)
 	c.key.Add(h.Key)
-	c.home.Add(h.Home)
-	c.options.Add(h.Options.Encode())
-	c.workflowVersion.Add(int32(h.Version))
-	c.machine.Add(int32(h.MachineVersion))
-	c.created.Add(int64(h.CreatedAt))
-	c.labels.AddOr(s.labels)
+	c.headers.Row(c.words.Number(h.Workflow), int64(h.Version), int64(h.MachineVersion), int64(h.CreatedAt), c.words.Number(h.Home),
+		c.words.Number(h.Options.Encode()), c.words.Number(s.labels))
 	if h.Key != "" {
 		c.keyed.add(s)
 	}
@@ -227,9 +225,8 @@ func (c *Creation) Queue(p *wire.Pipeline) {
 	if k := &c.keyed; k.run.Len() > 0 {
 		p.Do(takeKeysSQL, &k.tenant, &k.workflow, &k.key, &k.run, &k.hash, &k.stamp)
 	}
-	if c.empty() {
-		return
+	if c.run.Len() > 0 {
+		p.Do(createSQL, &c.run, &c.doc, &c.numbers, &c.tenant, &c.status, &c.rare, &c.failure, &c.step, &c.code, &c.key, &c.words,
+			&c.headers)
 	}
-	p.Do(createSQL, &c.n, &c.run, &c.tenant, &c.workflow, &c.workflowVersion, &c.key, &c.home, &c.machine, &c.created, &c.seq, &c.at,
-		&c.started, &c.finished, &c.rare, &c.status, &c.failure, &c.step, &c.code, &c.options, &c.labels, &c.doc, &c.stamp)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -57,8 +58,9 @@ func (c *laneColumnsOf) add(l store.Lane) {
 }
 
 // startSQL inserts tasks, as leased when they are handed over: ready now, of a lane that is not paused, and among the first of
-// their run that are. Lanes are found by their unique names, once for all tasks of one; hands are counted from 1.
-const startSQL = `with f as materialized (
+// their run that are. Lanes are found by their unique names, once for all tasks of one. Kinds, hands, lists of references and
+// of documents are counted from 1.
+var startSQL = `with f as materialized (
 		select millrace.clock() as now, array_agg(coalesce(l.id, 0) order by x.k) as ids,
 			array_agg(coalesce(l.paused, true) order by x.k) as paused
 		from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality as x(tenant, queue, handler, workflow, k)
@@ -66,55 +68,75 @@ const startSQL = `with f as materialized (
 			where tenant = x.tenant and queue = x.queue and handler = x.handler and workflow = x.workflow limit 1) as l on true)
 	insert into millrace.tasks as t (run, path, lane, rank, due, cause, entry, lease_ms, priority, attempt, state, token, owner,
 		lease_until, claimed_at, refs, documents, env)
-	select run, path, ids[k], rank, case when handed or due <= now then 0 else due end, cause, entry, lease_ms, priority,
-		attempt + handed::int, case when handed then 2 when held then 3 when due > now then 1 else 0 end,
+	select run, path, ids[lane], rank, case when handed or due <= now then 0 else due end, cause, entry, lease_ms, priority,
+		attempt + handed::int, case when handed then 2 when held > 0 then 3 when due > now then 1 else 0 end,
 		case when handed then ($5::bigint[])[hand] else 0 end, case when handed then ($6::text[])[hand] else '' end,
 		case when not handed then 0 when lease_ms > 0 then now + lease_ms * 1000 else now + ($7::bigint[])[hand] end,
-		case when handed then now else 0 end, refs::text[], documents::text[], env
+		case when handed then now else 0 end, ($13::text[])[refs]::text[], ($14::text[])[documents]::text[], env
 	from (select *, %s as handed
-		from (select i.*, f.now, f.ids, i.hand > 0 and not f.paused[i.k] and i.due <= f.now as able
-			from f cross join unnest($8::int[], $9::uuid[], $10::int[], $11::text[], $12::bigint[], $13::bigint[], $14::int[],
-				$15::int[], $16::bigint[], $17::int[], $18::int[], $19::bool[], $20::int[], $21::int[], $22::text[], $23::text[],
-				$24::bytea[]) with ordinality
-				as i(n, run, k, path, rank, due, cause, entry, lease_ms, priority, attempt, held, hand, room, refs, documents, env, ord)
-			where ` + won + `) as i) as i
+		from (select i.*, f.now, f.ids, i.hand > 0 and not f.paused[i.lane] and i.due <= f.now as able
+			from f cross join (select i.*, ` + kindCells + ` from (
+				select i.run, i.path, i.env, i.k, ` + cells("$11", "n", "kind", "rank", "due", "cause", "entry", "attempt", "refs", "documents") + `
+				from unnest($8::uuid[], $9::text[], $10::bytea[]) with ordinality as i(run, path, env, k)) as i) as i
+			where ` + won + ` offset 0) as i offset 0) as i
 	returning t.run, t.path, t.lane, t.attempt, t.state = 2`
+
+// kindCells are the numbers that tasks of one kind share.
+var kindCells = strings.ReplaceAll(cells("$12", "lane", "hand", "held", "room", "priority", "lease_ms"), "i.k *", "i.kind *")
 
 var (
 	// When a run may have more tasks than room for them, those are counted that are able.
-	startCountedSQL = fmt.Sprintf(startSQL, "able and count(*) filter (where able) over (partition by run order by ord) <= room")
+	startCountedSQL = fmt.Sprintf(startSQL, "able and count(*) filter (where able) over (partition by run order by k) <= room")
 	startAllSQL     = fmt.Sprintf(startSQL, "able")
 )
 
 type taskRows struct {
-	rowsOf
-	lanes                                          laneColumnsOf
-	hands                                          handColumns
-	k, hand, priority, attempt, room, cause, entry column.Ints
-	rank, due, leaseMS                             column.Longs
-	held                                           column.Bools
-	path, refs, documents                          column.Texts
-	env                                            column.Bytes
+	run       column.UUIDs
+	path      column.Texts
+	env       column.Bytes
+	numbers   column.Longs
+	kinds     column.Longs
+	kindOf    map[kind]int64
+	refs      column.Texts
+	documents column.Texts
+	lanes     laneColumnsOf
+	hands     handColumns
 }
 
-func (c *taskRows) add(k int32, s *start) {
+// kind is what tasks of one step share, as a rule.
+type kind struct {
+	lane, hand, held, room, priority, lease int64
+}
+
+func (c *taskRows) add(lane int64, s *start) {
+	k := kind{lane: lane, hand: int64(c.hands.number(s)), room: int64(min(s.of.Hand.Limit, 1<<20)), priority: int64(s.Priority), lease: s.Lease}
+	if s.held {
+		k.held = 1
+	}
+	n, known := c.kindOf[k]
+	if !known {
+		c.kinds.Row(k.lane, k.hand, k.held, k.room, k.priority, k.lease)
+		n = int64(len(c.kindOf)) + 1
+		if c.kindOf == nil {
+			c.kindOf = map[kind]int64{}
+		}
+		c.kindOf[k] = n
+	}
 	entry, refs := encodeRefs(s.Refs)
-	c.rowsOf.add(s.of)
-	c.k.Add(k)
-	c.hand.Add(c.hands.number(s))
+	c.run.Add(s.of.ID)
 	c.path.Add(s.Path)
-	c.rank.Add(Rank(s.readyAt(), s.Priority))
-	c.due.Add(int64(s.Due))
-	c.cause.Add(int32(s.cause))
-	c.entry.Add(int32(entry))
-	c.leaseMS.Add(s.Lease)
-	c.priority.Add(int32(s.Priority))
-	c.attempt.Add(int32(s.Attempt))
-	c.room.Add(int32(min(s.of.Hand.Limit, 1<<20)))
-	c.held.Add(s.held)
 	c.env.Add(s.env)
-	c.refs.AddOr(literal(refs))
-	c.documents.AddOr(literal(machine.Documents(s.Path)))
+	c.numbers.Row(int64(s.of.k), n, Rank(s.readyAt(), s.Priority), int64(s.Due), s.cause, entry, int64(s.Attempt),
+		numbered(&c.refs, refs), numbered(&c.documents, machine.Documents(s.Path)))
+}
+
+// numbered adds a list of texts, and gives its number; 0: it is empty.
+func numbered(to *column.Texts, list []string) int64 {
+	if len(list) == 0 {
+		return 0
+	}
+	to.Add(literal(list))
+	return int64(to.Len())
 }
 
 func (s *start) readyAt() machine.Time {
@@ -158,21 +180,21 @@ func (c *handColumns) number(s *start) int32 {
 // start inserts the tasks that are there in the end, and hands over what may be.
 func (b *Batch) start(p *wire.Pipeline, lanes *Lanes) {
 	var c taskRows
-	numbers := map[store.Lane]int32{}
+	numbers := map[store.Lane]int64{}
 	counted := false
 	for _, m := range b.members {
 		counted = counted || m.hands > m.Hand.Limit
 		for _, s := range m.starts {
 			k := numbers[s.lane]
 			if k == 0 {
-				k = int32(len(numbers)) + 1
+				k = int64(len(numbers)) + 1
 				numbers[s.lane] = k
 				c.lanes.add(s.lane)
 			}
 			c.add(k, s)
 		}
 	}
-	if c.empty() {
+	if c.run.Len() == 0 {
 		return
 	}
 	query := startAllSQL
@@ -180,9 +202,8 @@ func (b *Batch) start(p *wire.Pipeline, lanes *Lanes) {
 		query = startCountedSQL
 	}
 	l, h := &c.lanes, &c.hands
-	p.Each(query, b.seeStarted(lanes), &l.tenant, &l.queue, &l.handler, &l.workflow, &h.token, &h.owner, &h.lease, &c.n, &c.run, &c.k,
-		&c.path, &c.rank, &c.due, &c.cause, &c.entry, &c.leaseMS, &c.priority, &c.attempt, &c.held, &c.hand, &c.room, &c.refs,
-		&c.documents, &c.env)
+	p.Each(query, b.seeStarted(lanes), &l.tenant, &l.queue, &l.handler, &l.workflow, &h.token, &h.owner, &h.lease, &c.run, &c.path,
+		&c.env, &c.numbers, &c.kinds, &c.refs, &c.documents)
 }
 
 // seeStarted keeps what was handed over, and the names of lanes.

@@ -76,6 +76,13 @@ func (c *Longs) Add(v int64) {
 	c.b = binary.BigEndian.AppendUint64(c.b, uint64(v))
 }
 
+// Row adds several values: the numbers of one row, where a statement reads them by their place.
+func (c *Longs) Row(values ...int64) {
+	for _, v := range values {
+		c.Add(v)
+	}
+}
+
 func (c *Longs) encoded() []byte { return c.finish(pgtype.Int8OID) }
 
 // Bools is a column of type bool[].
@@ -113,6 +120,30 @@ func (c *Texts) AddOr(v *string) {
 
 func (c *Texts) encoded() []byte { return c.finish(pgtype.TextOID) }
 
+// Words is a list of distinct texts, counted from 1: what many rows share is sent once.
+type Words struct {
+	Texts
+
+	numbers map[string]int64
+}
+
+// Number gives the number of a text, which is added when it is new; 0: it is empty.
+func (c *Words) Number(v string) int64 {
+	if v == "" {
+		return 0
+	}
+	n, known := c.numbers[v]
+	if !known {
+		c.Add(v)
+		n = int64(c.n)
+		if c.numbers == nil {
+			c.numbers = map[string]int64{}
+		}
+		c.numbers[v] = n
+	}
+	return n
+}
+
 // Bytes is a column of type bytea[].
 type Bytes struct{ array }
 
@@ -124,6 +155,15 @@ func (c *Bytes) Add(v []byte) {
 	}
 	c.next(len(v))
 	c.b = append(c.b, v...)
+}
+
+// Number adds a value and gives its number, counted from 1; 0: it is nil, and is not added.
+func (c *Bytes) Number(v []byte) int64 {
+	if v == nil {
+		return 0
+	}
+	c.Add(v)
+	return int64(c.n)
 }
 
 func (c *Bytes) encoded() []byte { return c.finish(pgtype.ByteaOID) }
