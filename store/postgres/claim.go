@@ -108,6 +108,7 @@ func (s *Store) takeOfLanes(ctx context.Context, ask *store.Claim, g *gather) er
 
 // fill adds the statements of a claim from lanes.
 func (g *gather) fill(p *pipeline, ask *store.Claim, lanes, limits, ranks []int64) {
+	g.rows = make([]brought, 0, min(ask.Limit, 64))
 	p.Do(ripenSQL)
 	p.Each(pickSQL+takeSQL, g.see, append(append([]any{lanes, limits, ask.Limit}, takeArgs(ask)...), ranks)...)
 }

@@ -42,6 +42,7 @@ func (s *Store) begin(ctx context.Context, items []*batch.Starting, out []store.
 		}
 	}
 	b := batch.New(fine)
+	c.Grow(len(fine))
 	for _, m := range items {
 		if m.Content == nil {
 			c.Add(m)

@@ -135,6 +135,7 @@ var advanceSQL = `with broken as materialized (
 func (b *Batch) Advance(p *wire.Pipeline) {
 	var g, free guardColumns
 	var r runColumns
+	r.grow(len(b.members))
 	for _, m := range slices.SortedFunc(slices.Values(b.members), func(x, y *Member) int { return bytes.Compare(x.ID[:], y.ID[:]) }) {
 		for _, guard := range m.Guards {
 			switch {
@@ -203,6 +204,12 @@ type standing struct {
 	tenant string
 	status machine.Status
 	ends   bool
+}
+
+func (c *runColumns) grow(n int) {
+	c.run.Grow(n, 16)
+	c.doc.Grow(n, 128)
+	c.numbers.Grow(n, 9*12)
 }
 
 func (c *runColumns) add(m *Member) {

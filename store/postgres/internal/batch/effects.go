@@ -94,6 +94,9 @@ func (b *Batch) removeGuarded(p *wire.Pipeline) {
 	var run column.UUIDs
 	var path column.Texts
 	var numbers column.Longs
+	run.Grow(len(b.members), 16)
+	path.Grow(len(b.members), 16)
+	numbers.Grow(len(b.members), 2*12)
 	for _, m := range b.members {
 		for _, g := range m.Guards {
 			if g.Remove {
@@ -194,6 +197,11 @@ func (c *entryColumns) add(m *Member, e *store.Entry) {
 
 func (b *Batch) record(p *wire.Pipeline) {
 	var c entryColumns
+	n := len(b.members)
+	c.run.Grow(n, 16)
+	c.path.Grow(n, 16)
+	c.payload.Grow(n, 128)
+	c.numbers.Grow(n, 9*12)
 	for _, m := range b.members {
 		for i := range m.Entries {
 			c.add(m, &m.Entries[i])

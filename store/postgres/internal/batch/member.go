@@ -99,9 +99,8 @@ func NewMember(st *store.Settlement, n int, content error) *Member {
 	if m.Content != nil {
 		return m
 	}
-	m.timers = map[string]timerOp{}
 	for _, key := range st.Timers {
-		m.timers[key] = timerOp{}
+		m.timer(key, timerOp{})
 	}
 	fates := m.fates()
 	for i, effect := range st.Effects {
@@ -175,10 +174,10 @@ func (m *Member) fold(i int, effect machine.Effect, f fates) error {
 		r.stops = append(r.stops, e.Path)
 		m.makesWork = true
 	case machine.SetTimer:
-		m.timers[e.Key] = timerOp{true, int64(e.Due), m.cause(i)}
+		m.timer(e.Key, timerOp{true, int64(e.Due), m.cause(i)})
 		m.makesWork = true
 	case machine.CancelTimer:
-		m.timers[e.Key] = timerOp{}
+		m.timer(e.Key, timerOp{})
 	case machine.PutValue:
 		if m.values == nil {
 			m.values = map[machine.Ref]json.RawMessage{}
@@ -205,6 +204,13 @@ func (m *Member) fold(i int, effect machine.Effect, f fates) error {
 		return fmt.Errorf("effect %T: unknown to this store", effect)
 	}
 	return nil
+}
+
+func (m *Member) timer(key string, op timerOp) {
+	if m.timers == nil {
+		m.timers = map[string]timerOp{}
+	}
+	m.timers[key] = op
 }
 
 // round gives the round in which an effect of this kind belongs: 0 stops, 1 births, 2 ends.

@@ -191,6 +191,13 @@ type Creation struct {
 	keyed   keyColumns
 }
 
+// Grow makes room for so many runs.
+func (c *Creation) Grow(n int) {
+	c.grow(n)
+	c.key.Grow(n, 8)
+	c.headers.Grow(n, 7*12)
+}
+
 // Add adds a run.
 func (c *Creation) Add(s *Starting) {
 	h := &s.Member.Run.Header

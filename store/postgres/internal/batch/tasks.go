@@ -180,6 +180,17 @@ func (c *handColumns) number(s *start) int32 {
 // start inserts the tasks that are there in the end, and hands over what may be.
 func (b *Batch) start(p *wire.Pipeline, lanes *Lanes) {
 	var c taskRows
+	n := 0
+	for _, m := range b.members {
+		n += len(m.starts)
+	}
+	if n == 0 {
+		return
+	}
+	c.run.Grow(n, 16)
+	c.path.Grow(n, 16)
+	c.env.Grow(n, 64)
+	c.numbers.Grow(n, 9*12)
 	numbers := map[store.Lane]int64{}
 	counted := false
 	for _, m := range b.members {
@@ -193,9 +204,6 @@ func (b *Batch) start(p *wire.Pipeline, lanes *Lanes) {
 			}
 			c.add(k, s)
 		}
-	}
-	if c.run.Len() == 0 {
-		return
 	}
 	query := startAllSQL
 	if counted {

@@ -24,9 +24,16 @@ type array struct {
 	b     []byte
 }
 
+// Grow makes room for so many values, of about so many bytes each, before the first is added.
+func (a *array) Grow(values, size int) {
+	if a.b == nil {
+		a.b = make([]byte, header, header+values*(size+4))
+	}
+}
+
 func (a *array) next(size int) {
 	if a.b == nil {
-		a.b = make([]byte, header, header+64*(size+4))
+		a.b = make([]byte, header, header+8*(size+4))
 	}
 	a.n++
 	a.b = binary.BigEndian.AppendUint32(a.b, uint32(size))
