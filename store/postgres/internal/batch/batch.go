@@ -71,7 +71,7 @@ func (b *Batch) Losers() []*Member {
 
 // won holds for rows i of the winners: the statement that decides who wins leaves the numbers of the others in a setting of
 // the transaction, which is empty nearly always.
-const won = "i.n <> all ((select string_to_array(current_setting('millrace_batch.lost'), ',')::int[])::int[])"
+const won = "i.n <> all ((select string_to_array(coalesce(current_setting('millrace_batch.lost', true), ''), ',')::int[])::int[])"
 
 // Statements ask for many rows by key in a way that the planner cannot turn around, whatever size it believes a table to have:
 // a plan may be made while a table is empty, and outlive that. What they read stands in a lateral subquery with a limit; what
@@ -95,44 +95,58 @@ func cells(p string, names ...string) string {
 	return strings.Join(out, ", ")
 }
 
-// advanceSQL moves the runs on whose version, journal and guards are as they should be, and whose time is right. It finds
+// advance gives the statement that moves the runs on whose version, journal and guards are as they should be, and whose time is right. It finds
 // rows in the primary keys of tasks and runs alone. A guard under a token needs no lock: only who holds the run's row can end
 // a token, and the version tells. One that says that nobody holds the task locks it, so that no claim comes between. Rows of
 // runs that others hold are passed over; a lock that was waited for is followed by a look at what the row has become.
-var advanceSQL = `with broken as materialized (
-		select g.n from unnest($1::int[], $2::uuid[], $3::text[], $4::bigint[]) as g(n, run, path, token)
+func advance(guarded bool) string {
+	broken, unbroken := "", ""
+	if guarded {
+		broken, unbroken = brokenSQL, " and i.n <> all (array(select n from broken))"
+	}
+	return fmt.Sprintf(advanceSQL, broken, unbroken)
+}
+
+const brokenSQL = `broken as materialized (
+		select g.n from unnest($11::int[], $12::uuid[], $13::text[], $14::bigint[]) as g(n, run, path, token)
 		left join lateral (select true as held from millrace.tasks where run = g.run and path = g.path and token = g.token
 			limit 1) as t on true
 		where t.held is null
 		union all
-		select g.n from unnest($5::int[], $6::uuid[], $7::text[]) as g(n, run, path)
+		select g.n from unnest($15::int[], $16::uuid[], $17::text[]) as g(n, run, path)
 		left join lateral (select true as free from millrace.tasks where run = g.run and path = g.path and token = 0
 			for no key update) as t on true
-		where t.free is null),
-	moved as (
+		where t.free is null),`
+
+var advanceSQL = `with %s moved as (
 		update millrace.runs as r set version = i.version + 1, seq = i.seq, at = i.at, started_at = i.started_at,
-			finished_at = i.finished_at, status = ($12::text[])[i.ending], rare = ($13::bool[])[i.ending], doc = i.doc,
-			error = case when ($14::bool[])[i.ending] then r.error else ($15::bytea[])[i.ending] end,
-			error_step = case when ($14::bool[])[i.ending] then r.error_step else ($16::text[])[i.ending] end,
-			error_code = case when ($14::bool[])[i.ending] then r.error_code else ($17::text[])[i.ending] end
+			finished_at = i.finished_at, status = ($5::text[])[i.ending], rare = ($6::bool[])[i.ending], doc = i.doc,
+			error = case when ($7::bool[])[i.ending] then r.error else ($8::bytea[])[i.ending] end,
+			error_step = case when ($7::bool[])[i.ending] then r.error_step else ($9::text[])[i.ending] end,
+			error_code = case when ($7::bool[])[i.ending] then r.error_code else ($10::text[])[i.ending] end
 		from (
 			select i.*, r.place from (
-				select i.run, i.doc, ` + cells("$10", "n", "version", "before", "seq", "stamp", "at", "started_at", "finished_at", "ending") + `
-				from unnest($8::uuid[], $9::bytea[]) with ordinality as i(run, doc, k)) as i
+				select i.run, i.doc, ` + cells("$3", "n", "version", "before", "seq", "stamp", "at", "started_at", "finished_at", "ending") + `
+				from unnest($1::uuid[], $2::bytea[]) with ordinality as i(run, doc, k)) as i
 			cross join lateral (select ctid as place from millrace.runs
-				where id = i.run and tenant = ($11::text[])[i.ending] and version = i.version and seq = i.before
+				where id = i.run and tenant = ($4::text[])[i.ending] and version = i.version and seq = i.before
 				for no key update skip locked) as r
-			where abs(i.stamp - (select millrace.clock())) <= 1000000
-				and i.n <> all (array(select n from broken))) as i
+			where abs(i.stamp - (select millrace.clock())) <= 1000000%s) as i
 		where r.ctid = i.place
 		returning i.n)
 	select array(select n from moved), millrace.clock(), set_config('millrace_batch.lost', coalesce(
 		(select string_agg(i.n::text, ',') from (
-			select ` + cell("$10", 1, 9) + ` as n from generate_series(1, cardinality($8::uuid[])) as i(k)) as i
+			select ` + cell("$3", 1, 9) + ` as n from generate_series(1, cardinality($1::uuid[])) as i(k)) as i
 		where i.n not in (select n from moved)), ''), true)`
+
+var advanceSQLs = map[bool]string{false: advance(false), true: advance(true)}
 
 // Advance moves the runs of the members on, and says who has won.
 func (b *Batch) Advance(p *wire.Pipeline) {
+	if m := b.lone(); m != nil {
+		b.loneAdvance(p, m)
+		return
+	}
 	var g, free guardColumns
 	var r runColumns
 	r.grow(len(b.members))
@@ -147,7 +161,12 @@ func (b *Batch) Advance(p *wire.Pipeline) {
 		}
 		r.add(m)
 	}
-	p.Each(advanceSQL, func(rows pgx.Rows) error {
+	args := []any{&r.run, &r.doc, &r.numbers, &r.tenant, &r.status, &r.rare, &r.keeps, &r.failure, &r.step, &r.code}
+	guarded := !g.empty() || !free.empty()
+	if guarded {
+		args = append(args, &g.n, &g.run, &g.path, &g.token, &free.n, &free.run, &free.path)
+	}
+	p.Each(advanceSQLs[guarded], func(rows pgx.Rows) error {
 		var won []int64
 		var lost string
 		if err := rows.Scan(&won, (*int64)(&b.Now), &lost); err != nil {
@@ -158,8 +177,7 @@ func (b *Batch) Advance(p *wire.Pipeline) {
 			b.Won[i] = b.members[n]
 		}
 		return nil
-	}, &g.n, &g.run, &g.path, &g.token, &free.n, &free.run, &free.path, &r.run, &r.doc, &r.numbers, &r.tenant, &r.status, &r.rare,
-		&r.keeps, &r.failure, &r.step, &r.code)
+	}, args...)
 }
 
 // rowsOf says of which members rows are.

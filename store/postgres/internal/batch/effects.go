@@ -91,6 +91,10 @@ func (b *Batch) CarryOut(p *wire.Pipeline, lanes *Lanes) {
 }
 
 func (b *Batch) removeGuarded(p *wire.Pipeline) {
+	if m := b.lone(); m != nil {
+		b.loneRemove(p, m)
+		return
+	}
 	var run column.UUIDs
 	var path column.Texts
 	var numbers column.Longs
@@ -196,6 +200,12 @@ func (c *entryColumns) add(m *Member, e *store.Entry) {
 }
 
 func (b *Batch) record(p *wire.Pipeline) {
+	if m := b.lone(); m != nil && len(m.Entries) <= loneRows {
+		for i := range m.Entries {
+			loneEntry(p, m, &m.Entries[i])
+		}
+		return
+	}
 	var c entryColumns
 	n := len(b.members)
 	c.run.Grow(n, 16)
@@ -241,7 +251,11 @@ func (b *Batch) rounds(p *wire.Pipeline) {
 		}
 		stops.queue(p, stopSQL, tellStopSQL)
 		births.queue(p, bearSQL)
-		if !ending.empty() {
+		switch m := b.lone(); {
+		case ending.empty():
+		case m != nil:
+			p.Do(loneEndSQL, m.ID, m.keep)
+		default:
 			p.Do(endSQL, &ending.n, &ending.run, &keeps)
 		}
 	}

@@ -85,7 +85,7 @@ type Prior struct {
 }
 
 // Primary keys of runs and run_keys.
-const askedSQL = `select i.n, r.tenant, coalesce(r.xmin = pg_current_xact_id_if_assigned()::xid, false), k.run, k.hash
+const askedSQL = `select i.n, millrace.clock(), r.tenant, coalesce(r.xmin = pg_current_xact_id_if_assigned()::xid, false), k.run, k.hash
 	from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::bytea[]) as i(n, run, tenant, workflow, key)
 	left join lateral (select tenant, xmin from millrace.runs where id = i.run limit 1) as r on true
 	left join lateral (select run, hash from millrace.run_keys
@@ -111,13 +111,12 @@ func Asked(p *wire.Pipeline, items []*Starting, found []Prior, now *machine.Time
 	p.Each(askedSQL, func(rows pgx.Rows) error {
 		var i int
 		var f Prior
-		if err := rows.Scan(&i, &f.tenant, &f.created, &f.holder, &f.hash); err != nil {
+		if err := rows.Scan(&i, (*int64)(now), &f.tenant, &f.created, &f.holder, &f.hash); err != nil {
 			return err
 		}
 		found[i] = f
 		return nil
 	}, &n, &run, &tenant, &workflow, &keys)
-	p.One("select millrace.clock()", (*int64)(now))
 }
 
 func storableKey(k key) error {

@@ -179,6 +179,12 @@ func (c *handColumns) number(s *start) int32 {
 
 // start inserts the tasks that are there in the end, and hands over what may be.
 func (b *Batch) start(p *wire.Pipeline, lanes *Lanes) {
+	if m := b.lone(); m != nil && m.startsAlone(lanes) {
+		for _, s := range m.starts {
+			b.loneStart(p, lanes, s)
+		}
+		return
+	}
 	var c taskRows
 	n := 0
 	for _, m := range b.members {
@@ -226,17 +232,23 @@ func (b *Batch) seeStarted(lanes *Lanes) func(rows pgx.Rows) error {
 		}
 		m := b.byRun[run]
 		i := slices.IndexFunc(m.starts, func(s *start) bool { return s.Path == path })
-		lane := m.starts[i].lane
-		lane.ID = put.lane
-		lanes.Keep(lane)
-		if leased {
-			if b.started == nil {
-				b.started = map[*start]placed{}
-			}
-			b.started[m.starts[i]] = put
-		}
+		b.place(lanes, m.starts[i], put, leased)
 		return nil
 	}
+}
+
+// place keeps where a task was put.
+func (b *Batch) place(lanes *Lanes, s *start, put placed, leased bool) {
+	lane := s.lane
+	lane.ID = put.lane
+	lanes.Keep(lane)
+	if !leased {
+		return
+	}
+	if b.started == nil {
+		b.started = map[*start]placed{}
+	}
+	b.started[s] = put
 }
 
 // Handed gives the tasks that were handed over to m's owner, in the order of their effects.
