@@ -30,10 +30,6 @@ func TestAColumnIsReadAsTheValuesThatWereAdded(t *testing.T) {
 	texts.Add("")
 	texts.AddOr(&word)
 	texts.AddOr(nil)
-	m := pgtype.NewMap()
-	if err := column.Register(m); err != nil {
-		t.Fatal(err)
-	}
 	for name, test := range map[string]struct {
 		oid   uint32
 		value any
@@ -54,6 +50,10 @@ func TestAColumnIsReadAsTheValuesThatWereAdded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			m := pgtype.NewMap() // not for concurrent use
+			if err := column.Register(m); err != nil {
+				t.Fatal(err)
+			}
 			format := m.FormatCodeForOID(test.oid)
 			raw, err := m.Encode(test.oid, format, test.value, nil)
 			if err != nil {
