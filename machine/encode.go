@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -39,11 +38,9 @@ func (s *Scope) encode() []byte {
 	}
 	b = appendInt(b, "m", s.Mark)
 	if s.Undo != nil {
-		b = append(appendName(b, "u"), encode(s.Undo)...)
+		b = s.Undo.append(appendName(b, "u"))
 	}
-	if len(s.Page) > 0 {
-		b = append(appendName(b, "t"), encode(s.Page)...)
-	}
+	b = appendLog(b, "t", s.Page)
 	return append(b, '}')
 }
 
@@ -58,7 +55,7 @@ func (d *RunDoc) append(b []byte) []byte {
 		b = append(appendName(b, "v"), encode(d.Events)...)
 	}
 	if d.Undo != nil {
-		b = append(appendName(b, "u"), encode(d.Undo)...)
+		b = d.Undo.append(appendName(b, "u"))
 	}
 	if d.Control != nil {
 		b = append(appendName(b, "c"), encode(d.Control)...)
@@ -161,15 +158,30 @@ func appendMap[V any](b []byte, name string, m map[int]V, value func([]byte, V) 
 	return append(b, '}')
 }
 
-// EncodeEnv gives an environment as JSON, to be read by DecodeEnv. It fails on a literal that is not JSON.
-func EncodeEnv(e *Env) ([]byte, error) {
-	plain := len(e.Steps) == 0 && len(e.Items) == 0 && e.Pass == nil && e.Error.IsZero() &&
-		e.Undone == nil && e.Redriven == nil && e.Ending == ""
-	if !plain || !(e.Prev.IsZero() || e.Prev.isEntry()) || !(e.Input.IsZero() || e.Input.isEntry()) {
-		return json.Marshal(e)
+// appendText writes a text that is not empty.
+func appendText[T ~string](b []byte, name string, text T) []byte {
+	if text == "" {
+		return b
 	}
-	b := append(make([]byte, 0, 32), '{')
-	b = appendData(b, "p", e.Prev)
-	b = appendData(b, "i", e.Input)
-	return append(b, '}'), nil
+	return appendQuoted(appendName(b, name), text)
+}
+
+// appendQuoted writes a text as encoding/json does.
+func appendQuoted[T ~string](b []byte, text T) []byte {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c < ' ', c > '~', c == '"', c == '\\', c == '<', c == '>', c == '&':
+			return append(b, encode(text)...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, text...)
+	return append(b, '"')
+}
+
+func appendTrue(b []byte, name string, is bool) []byte {
+	if !is {
+		return b
+	}
+	return append(appendName(b, name), "true"...)
 }
