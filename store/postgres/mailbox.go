@@ -43,18 +43,18 @@ type messageColumns struct {
 // add adds a message; of one that no store keeps, that much as finds out whether the run was told of it.
 func (c *messageColumns) add(n int, run id, m *store.Message, refusal error) {
 	e := m.Event
-	name := m.ID
+	name := &m.ID
 	if refusal != nil {
 		e = machine.Event{}
-		if store.StorableText(name) != nil {
-			name = ""
+		if store.StorableText(m.ID) != nil {
+			name = nil
 		}
 	}
 	c.n.Add(int32(n))
 	c.run.Add(run)
 	c.attempt.Add(int32(e.Attempt))
 	c.tenant.Add(m.Tenant)
-	c.id.Add(name)
+	c.id.AddOr(name)
 	c.kind.Add(string(e.Kind))
 	c.path.Add(e.Path)
 	c.name.Add(e.Name)
@@ -69,14 +69,20 @@ func (c *messageColumns) add(n int, run id, m *store.Message, refusal error) {
 func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, error) {
 	var c messageColumns
 	refusals := make([]error, len(messages))
+	before := make(map[[3]string]bool, len(messages))
 	for i := range messages {
 		m := &messages[i]
 		run, ok := wire.ParseID(m.RunID)
 		if !ok || store.StorableText(m.Tenant) != nil {
 			continue
 		}
-		refusals[i] = m.Storable()
-		c.add(i, run, m, refusals[i])
+		name := [3]string{m.Tenant, m.RunID, m.ID}
+		refusal := m.Storable()
+		c.add(i, run, m, refusal)
+		if !before[name] { // else it repeats one of this call, which the statement does not see yet
+			refusals[i] = refusal
+		}
+		before[name] = before[name] || refusal == nil
 	}
 	var out []error
 	err := s.run(ctx, "tell", func(p *pipeline) {

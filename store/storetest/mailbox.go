@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/millrace-go/millrace/machine"
@@ -14,6 +15,7 @@ import (
 var mailboxTrials = []trial{
 	{name: "a message waits as it was told, at the store's time", hold: tellKeeps},
 	{name: "an equal repeat is recorded once, delivered or not", hold: tellOnce},
+	{name: "what a repeat holds does not matter, of the same call or not", hold: tellRepeats},
 	{name: "an ended, unknown or foreign run refuses, per item", hold: tellRefuses},
 	{name: "a settlement removes what it delivered, of its own run", hold: tellDelivered},
 	{name: "the inbox is listed oldest first, at most so many", hold: inboxOrder},
@@ -90,6 +92,29 @@ func tellOnce(f *fixture) {
 	left := f.inbox()
 	f.equal("inbox", messageIDs(left), []string{"m", "n"})
 	f.equal("of the other", left[0].RunID, other.ID)
+}
+
+// A repeat is none that is kept: what it holds does not matter. One under a name that no store keeps repeats nothing.
+func tellRepeats(f *fixture) {
+	r := f.begin()
+	bad := func(id string) store.Message {
+		m := message(r, id)
+		m.Event.Payload = json.RawMessage("{")
+		return m
+	}
+	f.refuses(f.tells(bad("m"), message(r, "m"), bad("m"), message(r, ""), bad("n\x00")), 0, 4)
+	f.refuses(f.tells(bad("m"), bad("n"), bad("n\x00")), 1, 2)
+	f.equal("inbox", messageIDs(f.inbox()), []string{"m", ""})
+}
+
+// refuses holds when those of the answers are refusals that are named, and the others none.
+func (f *fixture) refuses(answers []error, named ...int) {
+	f.Helper()
+	for i, err := range answers {
+		if want := slices.Contains(named, i); errors.Is(err, store.ErrRefused) != want || err != nil && !want {
+			f.Fatalf("answer %d: %v, refused: %t", i, err, want)
+		}
+	}
 }
 
 func tellRefuses(f *fixture) {
