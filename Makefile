@@ -15,7 +15,7 @@ RACE = $$(command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 TOOL = $$($(GO) -C tools tool -n $(1))
 GOFILES = $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v /testdata/)
 
-.PHONY: test short build lint fmt docs due bench bench-peers fuzz cover sim crash examples ci clean help
+.PHONY: test nightly short build lint fmt docs due bench bench-peers fuzz cover sim crash examples ci clean help
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,10 +23,15 @@ help: ## show this list
 build: ## build bin/millrace
 	CGO_ENABLED=0 $(GO) build -o bin/millrace ./cmd/millrace
 
-test: ## all tests, with the race detector, the built binary and its crash test included
+test: ## all tests, with the race detector, the built binary and its crash test; installs PostgreSQL where it is not
+	tools/postgres.sh
 	$(GO) vet $(PKGS)
 	@command -v $$($(GO) env CC) >/dev/null 2>&1 || echo "no C compiler here: the race detector needs one, so it is off" >&2
-	$(GO) test $(RACE) -timeout 20m $(PKGS)
+	MILLRACE_TEST_POSTGRES=require $(GO) test $(RACE) -timeout 20m $(PKGS)
+
+nightly: ## what no submission waits for: the contract on PostgreSQL 18, its query plans at their full size
+	bin=$$(tools/postgres.sh 18) && MILLRACE_TEST_POSTGRES=require MILLRACE_TEST_POSTGRES_BIN="$$bin" MILLRACE_TEST_PLANS=full \
+		$(GO) test -count=1 -timeout 40m ./store/postgres -rapid.checks=500
 
 short: ## the tests, without the race detector and the long ones
 	$(GO) test -short $(PKGS)

@@ -18,10 +18,12 @@ import (
 // Oldest is the oldest major version of PostgreSQL that Millrace works on.
 const Oldest = 15
 
-// Variable is the environment variable that says whether a test may do without PostgreSQL: Required has it fail.
+// Variable is the environment variable that says whether a test may do without PostgreSQL: Required has it fail. Binaries is
+// the one that names the folder of PostgreSQL's programs, in place of those that are looked for.
 const (
 	Variable = "MILLRACE_TEST_POSTGRES"
 	Required = "require"
+	Binaries = "MILLRACE_TEST_POSTGRES_BIN"
 )
 
 var errNone = fmt.Errorf("no PostgreSQL %d or newer in PATH or /usr/lib/postgresql", Oldest)
@@ -40,8 +42,15 @@ var folders = []string{
 	"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin",
 }
 
-// findBinaries gives the folder of initdb and postgres: that of PATH, else the one of the newest version.
+// findBinaries gives the folder of initdb and postgres: the one that is named, else that of PATH, else the newest version's.
+// A named one that cannot be used is an error of its own, which no test may pass over.
 func findBinaries(ctx context.Context) (string, error) {
+	if named := os.Getenv(Binaries); named != "" {
+		if !usable(ctx, named) {
+			return "", fmt.Errorf("%s=%s holds no initdb and postgres of version %d or newer", Binaries, named, Oldest)
+		}
+		return named, nil
+	}
 	var found []string
 	if path, err := exec.LookPath("postgres"); err == nil {
 		if target, err := filepath.EvalSymlinks(path); err == nil {
