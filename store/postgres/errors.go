@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"strings"
-	"syscall"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/postgres/internal/wire"
@@ -35,19 +30,6 @@ func (s *Store) fault(ctx context.Context, op string, err error) error {
 	return fmt.Errorf("%s: %w", op, err)
 }
 
-// cause gives what the server or the network said, without the list of all that was tried before.
-func cause(err error) error {
-	var failure *pgconn.PgError
-	var network *net.OpError
-	switch {
-	case errors.As(err, &failure):
-		return failure
-	case errors.As(err, &network):
-		return network
-	}
-	return err
-}
-
 // diagnose gives the kind of a fault and what to do about it; nil for one of the program itself.
 func (s *Store) diagnose(err error) (hint string, kind error) {
 	if errors.Is(err, errClosed) || err.Error() == "closed pool" {
@@ -56,19 +38,10 @@ func (s *Store) diagnose(err error) (hint string, kind error) {
 	if c := wire.Code(err); c != "" {
 		return s.diagnoseCode(c)
 	}
-	var parse *pgconn.ParseConfigError
-	var dns *net.DNSError
-	var connect *pgconn.ConnectError
+	if hint, kind := s.diagnoseConnect(err); kind != nil {
+		return hint, kind
+	}
 	switch {
-	case errors.As(err, &parse):
-		return "write it as postgres://USER:PASSWORD@HOST:PORT/DATABASE", store.ErrUnusable
-	case errors.As(err, &dns):
-		return fmt.Sprintf("the host %s is not known: look for a mistake in its name", dns.Name), store.ErrUnavailable
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, os.ErrNotExist):
-		return fmt.Sprintf("nothing listens at %s: start PostgreSQL there, or correct host and port", s.place), store.ErrUnavailable
-	case errors.As(err, &connect):
-		return fmt.Sprintf("no connection to %s: look whether the server runs and the network lets you through", s.place),
-			store.ErrUnavailable
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("the call took longer than %v: all %d connections are busy, or the server is overloaded or gone",
 			s.o.Timeout, s.conns()), store.ErrUnavailable

@@ -25,6 +25,9 @@ func fault(t *testing.T, err, kind error, hint string) {
 	if !strings.Contains(got.Hint, hint) {
 		t.Errorf("the hint of %q is %q, which does not say %q", got, got.Hint, hint)
 	}
+	if strings.ContainsAny(err.Error(), "\n\t") {
+		t.Errorf("it is told in more than a line: %q", err)
+	}
 	if strings.Contains(err.Error(), pgcluster.Secret) || strings.Contains(got.Hint, pgcluster.Secret) {
 		t.Errorf("the password is in %q, %q", err, got.Hint)
 	}
@@ -51,17 +54,24 @@ func TestADatabaseThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 		kind error
 		hint string
 	}{
-		"no URL":           {fixed("postgres://a:right@[::"), Options{}, store.ErrUnusable, "postgres://USER"},
-		"no port":          {fixed("postgres://a:right@host:99999999/x"), Options{}, store.ErrUnusable, "postgres://USER"},
-		"nobody listens":   {fixed("postgres://127.0.0.1:1/x"), Options{}, store.ErrUnavailable, "start PostgreSQL"},
-		"no socket":        {fixed("postgres:///x?host=/nowhere"), Options{}, store.ErrUnavailable, "start PostgreSQL"},
-		"no such database": {fixed(c.URL("none")), Options{}, store.ErrUnusable, "createdb"},
-		"a wrong password": {fixed(tcp(pgcluster.Secured, "wrong", "postgres")), Options{}, store.ErrUnusable, "password"},
-		"no such role":     {fixed(tcp("stranger", "x", "postgres")), Options{}, store.ErrUnusable, "user and password"},
-		"no schema":        {fixed(c.URL(empty)), Options{}, store.ErrUnusable, "millrace migrate"},
-		"no such schema":   {fixed(c.URL(c.Copy(t, "plain", migrated))), Options{Schema: "other"}, store.ErrUnusable, "millrace migrate"},
-		"no right to make": {fixed(tcp(pgcluster.Secured, pgcluster.Secret, empty)), Options{Migrate: true}, store.ErrUnusable, "right"},
-		"no right to use":  {fixed(tcp(pgcluster.Secured, pgcluster.Secret, c.Copy(t, "plain", migrated))), Options{}, store.ErrUnusable, "right"},
+		"no URL":  {fixed("postgres://a:right@[::"), Options{}, store.ErrUnusable, "postgres://USER"},
+		"no port": {fixed("postgres://a:right@host:99999999/x"), Options{}, store.ErrUnusable, "postgres://USER"},
+		"a password among the settings": {
+			fixed("postgres://host/x?user=u&password=" + pgcluster.Secret + "&sslmode=bogus"), Options{}, store.ErrUnusable, "variables PG*",
+		},
+		"no such setting":   {fixed(c.URL(empty) + "&nonsense=1"), Options{}, store.ErrUnusable, "settings of the URL"},
+		"no such value":     {fixed(c.URL(empty) + "&statement_timeout=abc"), Options{}, store.ErrUnusable, "settings of the URL"},
+		"no TLS":            {fixed(tcp(pgcluster.Secured, pgcluster.Secret, "postgres") + "?sslmode=require"), Options{}, store.ErrUnusable, "offers no TLS"},
+		"no host of a kind": {fixed(c.URL(empty) + "&target_session_attrs=standby"), Options{}, store.ErrUnavailable, "target_session_attrs"},
+		"nobody listens":    {fixed("postgres://127.0.0.1:1/x"), Options{}, store.ErrUnavailable, "start PostgreSQL"},
+		"no socket":         {fixed("postgres:///x?host=/nowhere"), Options{}, store.ErrUnavailable, "start PostgreSQL"},
+		"no such database":  {fixed(c.URL("none")), Options{}, store.ErrUnusable, "createdb"},
+		"a wrong password":  {fixed(tcp(pgcluster.Secured, "wrong", "postgres")), Options{}, store.ErrUnusable, "password"},
+		"no such role":      {fixed(tcp("stranger", "x", "postgres")), Options{}, store.ErrUnusable, "user and password"},
+		"no schema":         {fixed(c.URL(empty)), Options{}, store.ErrUnusable, "millrace migrate"},
+		"no such schema":    {fixed(c.URL(c.Copy(t, "plain", migrated))), Options{Schema: "other"}, store.ErrUnusable, "millrace migrate"},
+		"no right to make":  {fixed(tcp(pgcluster.Secured, pgcluster.Secret, empty)), Options{Migrate: true}, store.ErrUnusable, "right"},
+		"no right to use":   {fixed(tcp(pgcluster.Secured, pgcluster.Secret, c.Copy(t, "plain", migrated))), Options{}, store.ErrUnusable, "right"},
 		"another encoding": {func(t *testing.T) string {
 			t.Helper()
 			if err := c.Exec(t.Context(), "postgres", "create database ascii encoding 'SQL_ASCII' template template0 locale 'C'"); err != nil {

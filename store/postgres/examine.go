@@ -15,7 +15,7 @@ func Examine(ctx context.Context, url string, o Options) (store.Schema, error) {
 	defer cancel()
 	version, err := s.examine(ctx, url)
 	if err != nil {
-		return store.Schema{}, s.fault(ctx, "look at "+s.place, err)
+		return store.Schema{}, s.faultOpening(ctx, "look at "+s.place, err)
 	}
 	return store.Schema{Version: version, Newest: schema.Newest(), Missing: schema.Missing(version)}, nil
 }

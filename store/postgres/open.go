@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/millrace-go/millrace/store"
@@ -44,7 +45,7 @@ func (s *Store) connect(ctx context.Context, url string) error {
 		return err
 	}
 	c := config.ConnConfig
-	s.place = net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))) + "/" + c.Database
+	s.place = placeOf(c)
 	seen, err := look(ctx, c)
 	if err != nil {
 		return err
@@ -55,6 +56,21 @@ func (s *Store) connect(ctx context.Context, url string) error {
 	s.configure(config, url, seen.pooled)
 	s.pool, err = pgxpool.NewWithConfig(ctx, config)
 	return err
+}
+
+// placeOf names a server for people: its first host, or socket.
+func placeOf(c *pgx.ConnConfig) string {
+	place := net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
+	if network, address := pgconn.NetworkAddress(c.Host, c.Port); network == "unix" {
+		place = address
+	}
+	if c.Database != "" {
+		place += "/" + c.Database
+	}
+	if more := len(c.Fallbacks); more > 0 && c.Fallbacks[more-1].Host != c.Host {
+		place += " and the other hosts"
+	}
+	return place
 }
 
 // server is what one connection sees of the server.

@@ -92,7 +92,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		if s.pool != nil {
 			s.pool.Close()
 		}
-		return nil, s.fault(ctx, "open", err)
+		return nil, s.faultOpening(ctx, "open "+s.place, err)
 	}
 	return s, nil
 }
