@@ -23,19 +23,20 @@ func TestMain(m *testing.M) { os.Exit(fleet.Main(m, nil)) }
 // ground is a database on which a test lets processes work, and the test's own handle of it: one more process, which serves
 // nothing.
 type ground struct {
-	t      *testing.T
-	o      fleet.Options // those of its processes, for a test to change
-	st     store.Store
-	engine *millrace.Engine // starts runs
-	client *millrace.Client
-	runs   []string // that were started
+	t        testing.TB
+	database string
+	o        fleet.Options // those of its processes, for a test to change
+	st       store.Store
+	engine   *millrace.Engine // starts runs
+	client   *millrace.Client
+	runs     []string // that were started
 }
 
-func newGround(t *testing.T, workflows ...string) *ground {
+func newGround(t testing.TB, workflows ...string) *ground {
 	t.Helper()
 	cluster := pgcluster.Shared(t)
 	name := cluster.Copy(t, "fleet", func(ctx context.Context, url string) error { return fleet.Prepare(ctx, fleet.Options{URL: url}) })
-	g := &ground{t: t, o: fleet.Options{URL: cluster.URL(name), Folder: t.TempDir(), Conns: 4, Lease: 2 * time.Second, Define: workflows}}
+	g := &ground{t: t, database: name, o: fleet.Options{URL: cluster.URL(name), Folder: t.TempDir(), Conns: 4, Lease: 2 * time.Second, Define: workflows}}
 	st, err := postgres.Open(t.Context(), g.o.URL, postgres.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -111,27 +112,27 @@ func (g *ground) until(what string, done func() (bool, error)) {
 	}
 }
 
-// ended waits until all runs that were started have ended.
+var open = []machine.Status{
+	machine.Pending, machine.Running, machine.Paused, machine.Parked, machine.Stopping, machine.Compensating,
+}
+
+// ended waits until no run is open.
 func (g *ground) ended() {
 	g.t.Helper()
 	g.until("all runs end", func() (bool, error) {
-		n := 0
-		for _, s := range []machine.Status{machine.Succeeded, machine.Failed, machine.Cancelled, machine.Aborted, machine.Dead} {
-			k, err := g.count(s)
-			if err != nil {
-				return false, err
-			}
-			n += k
-		}
-		return n >= len(g.runs), nil
+		rows, err := g.st.Runs(g.t.Context(), store.Filter{Tenant: millrace.DefaultTenant, Status: open, Limit: 1})
+		return len(rows) == 0, err
 	})
 }
 
-// count gives the number of runs with a status.
-func (g *ground) count(s machine.Status) (n int, err error) {
-	f := store.Filter{Tenant: millrace.DefaultTenant, Status: []machine.Status{s}, Limit: 10_000}
-	rows, err := g.st.Runs(g.t.Context(), f)
-	return len(rows), err
+// rows gives the runs with a status, newest first; all with none.
+func (g *ground) rows(s ...machine.Status) []store.RunRow {
+	g.t.Helper()
+	rows, err := g.st.Runs(g.t.Context(), store.Filter{Tenant: millrace.DefaultTenant, Status: s, Limit: 20_000})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return rows
 }
 
 func (g *ground) ledger() []fleet.Line {

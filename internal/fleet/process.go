@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +21,6 @@ type Process struct {
 
 	cmd    *exec.Cmd
 	log    string
-	life   io.Closer // its end ends the process
 	exited chan struct{}
 	last   report // what it said last; read once exited is closed
 	waited error
@@ -96,7 +94,6 @@ func (p *Process) begin(o Options) (reports *os.File, err error) {
 	if err != nil {
 		return nil, errors.Join(err, reports.Close(), theirs.Close())
 	}
-	p.life = life
 	if err := errors.Join(p.cmd.Start(), theirs.Close()); err != nil {
 		return nil, errors.Join(err, reports.Close())
 	}
@@ -146,7 +143,7 @@ func (p *Process) Kill() error {
 		return err
 	}
 	<-p.exited
-	return p.life.Close()
+	return nil
 }
 
 // Halt stops the process with SIGSTOP, as a machine that hangs does.
