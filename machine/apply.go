@@ -23,6 +23,17 @@ const (
 // ErrDamaged says that the run's documents and its definition do not fit together. Only this run is affected.
 var ErrDamaged = errors.New("the state of the run is damaged")
 
+// ErrNewer says that the run was begun by later rules than these (Header.MachineVersion): another program must go on with it.
+// It comes as damage does, since nothing can be done with the run here.
+var ErrNewer = errors.New("the run was begun by a newer version of the program")
+
+func (h *Header) known() error {
+	if h.MachineVersion > Version {
+		return fmt.Errorf("%w: its rules are version %d, those of this program %d", ErrNewer, h.MachineVersion, Version)
+	}
+	return nil
+}
+
 // NewRun gives a run that has not started: apply RunStarted to it.
 func NewRun(h Header) *Run {
 	return &Run{Header: h, Status: Pending, Root: &Scope{Run: &RunDoc{}}}
@@ -30,7 +41,7 @@ func NewRun(h Header) *Run {
 
 // Apply tells a run one event and gives the run after it and the effects, in the order in which they are to be carried out.
 // The argument is left as it was. An event that changes nothing gives the run back with the Seq that it had and no effects,
-// and is not to be journaled. The error is a *Need (load what it names and apply again), or wraps ErrDamaged.
+// and is not to be journaled. The error is a *Need (load what it names and apply again), or wraps ErrDamaged or ErrNewer.
 func Apply(def *workflow.Definition, run *Run, ev Event) (after *Run, effects []Effect, err error) {
 	defer func() {
 		switch x := recover().(type) {
@@ -43,6 +54,9 @@ func Apply(def *workflow.Definition, run *Run, ev Event) (after *Run, effects []
 			after, effects, err = run, nil, fmt.Errorf("%w: run %s: %s %s: %v", ErrDamaged, run.ID, ev.Kind, ev.Path, x)
 		}
 	}()
+	if err := run.known(); err != nil {
+		return run, nil, fmt.Errorf("run %s: %w", run.ID, err)
+	}
 	t := newTurn(def, run, ev)
 	if !t.handle() {
 		return run, nil, nil

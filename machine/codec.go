@@ -191,8 +191,11 @@ func encode(v any) json.RawMessage {
 // EncodeRoot gives the document of the root's scope.
 func (r *Run) EncodeRoot() json.RawMessage { return r.Root.encode() }
 
-// SetRoot reads the document of the root's scope.
+// SetRoot reads the document of the root's scope. The error wraps ErrNewer if later rules wrote it.
 func (r *Run) SetRoot(doc []byte) error {
+	if err := r.known(); err != nil {
+		return err
+	}
 	s, err := decodeScope("", doc)
 	if err != nil {
 		return fmt.Errorf("run %s: root document: %w", r.ID, err)

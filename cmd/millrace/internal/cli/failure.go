@@ -138,6 +138,10 @@ func explain(err error) *failure {
 // explainOrder finds what there is to say of an order that was not carried out; nil when it is no such error.
 func explainOrder(err error) *failure {
 	f := &failure{status: statusRefused, message: err.Error()}
+	if errors.Is(err, machine.ErrNewer) {
+		f.status, f.code, f.hint = statusStore, "newer", "use the newest millrace of those that work on this database"
+		return f
+	}
 	if errors.Is(err, store.ErrDamaged) || errors.Is(err, machine.ErrDamaged) {
 		return damaged(err)
 	}
