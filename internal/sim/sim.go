@@ -28,8 +28,14 @@ type Options struct {
 	Steps int // steps before the faults cease; default 250
 	// Keep, when set, is given each run that was judged: its definition, header, journal and stored state, whole.
 	Keep func(def *workflow.Definition, h machine.Header, journal []store.Entry, stored *machine.Run)
-	// Open opens the store to simulate; now is its clock. nil: a new one in memory.
-	Open    func(now func() machine.Time) (store.Store, error)
+	// Open opens a handle of the store to simulate; now is its clock. nil: a new one in memory.
+	Open func(now func() machine.Time) (store.Store, error)
+	// Handles are opened beside the first, which the simulation looks at itself, and shared out among the processes.
+	// Default: all have the first.
+	Handles int
+	// Strike, when set, does the handles of processes real harm between two steps, now and then: calls may fail after it, and
+	// have done nothing then.
+	Strike  func()
 	Without []string // kinds of disturbances to leave out: orders, mischief, events
 	Cut     []int    // pieces to cut from the workflows
 	Mutant  string   // a planted fault of the store, one of Mutants; "": none

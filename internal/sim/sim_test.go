@@ -20,9 +20,18 @@ import (
 // ciSeeds is how many seeds the tests run when nobody says otherwise; with the race detector, which there is nothing for on
 // one goroutine, a tenth.
 const (
-	ciSeeds     = 2000
-	sqliteSeeds = 20
+	ciSeeds       = 2000
+	sqliteSeeds   = 20
+	postgresSeeds = 20
 )
+
+// few gives a tenth of so many seeds, and two at least, where the tests have to be quick.
+func few(n int) int {
+	if raced || testing.Short() {
+		return max(n/10, 2)
+	}
+	return n
+}
 
 func setting(t *testing.T, name string, byDefault int) int {
 	t.Helper()

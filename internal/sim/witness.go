@@ -16,16 +16,16 @@ import (
 // witness is a store that sees every call that is carried out, and asks at each what must hold at that moment.
 type witness struct {
 	store.Store
+	*sight
+}
 
+// sight is what was seen, through whichever handle of the store.
+type sight struct {
 	world   *world
 	commits int      // settlements that were won
 	latest  []string // runs that the last call of Settle changed
 	taken   []store.Claimed
 	expired map[attempt]bool // attempts whose lease was once found to have run out
-}
-
-func newWitness(w *world, inner store.Store) *witness {
-	return &witness{Store: inner, world: w, expired: map[attempt]bool{}}
 }
 
 // run is what the witness knows of a run.
@@ -66,7 +66,7 @@ type holding struct {
 }
 
 // current gives the token under which a task is held now, 0 for none.
-func (t *witness) current(n attempt) int64 {
+func (t *sight) current(n attempt) int64 {
 	if r := t.world.runs[n.run]; r != nil {
 		return r.held[n.path].token
 	}

@@ -27,9 +27,10 @@ type world struct {
 	option Options
 	random *rand.Rand
 	clock  *clock.Virtual
-	store  store.Store
+	store  store.Store        // which the world itself looks at
 	bury   func(owner string) // has the store know that a process is no more; nil: it cannot be told
-	truth  *witness
+	truth  *sight
+	lines  []*witness // the handles that processes have, each in its turn
 	trace  *trace
 
 	plans     []*plan.Plan
@@ -107,25 +108,42 @@ func newWorld(ctx context.Context, seed uint64, o Options) *world {
 		defs: map[string]*workflow.Definition{}, runs: map[string]*run{}, reports: map[attempt][]engine.Outcome{},
 		failures: map[string]int{}, told: map[string]told{}, keys: map[string]string{}, marks: map[string]int{},
 	}
-	w.open(func() machine.Time { return machine.TimeOf(w.clock.Now()) })
-	w.truth = newWitness(w, mutate(o.Mutant, w.store))
+	w.truth = &sight{world: w, expired: map[attempt]bool{}}
+	if o.Open == nil {
+		m := memory.New(w.now)
+		w.store, w.bury = m, m.Bury
+	} else {
+		w.store = w.open()
+	}
+	for range o.Handles {
+		w.lines = append(w.lines, w.watched(w.open()))
+	}
+	if len(w.lines) == 0 {
+		w.lines = append(w.lines, w.watched(w.store))
+	}
 	return w
 }
 
-// open opens the store: one in memory unless the options say otherwise.
-func (w *world) open(now func() machine.Time) {
-	if w.option.Open == nil {
-		m := memory.New(now)
-		w.store, w.bury = m, m.Bury
-		return
-	}
-	var err error
-	if w.store, err = w.option.Open(now); err != nil {
-		panic(err) // there is no world without a store
-	}
+// watched gives a handle through which the witness sees every call, with the planted fault.
+func (w *world) watched(s store.Store) *witness {
+	return &witness{Store: mutate(w.option.Mutant, s), sight: w.truth}
 }
 
-func (w *world) close() { _ = w.store.Close() }
+// open opens a handle of the store that the options name.
+func (w *world) open() store.Store {
+	s, err := w.option.Open(w.now)
+	if err != nil {
+		panic(err) // there is no world without a store
+	}
+	return s
+}
+
+func (w *world) close() {
+	for _, l := range w.lines {
+		_ = l.Close()
+	}
+	_ = w.store.Close()
+}
 
 // sound says whether nothing was found wrong so far.
 func (w *world) sound() bool { return len(w.faults) == 0 }
@@ -184,7 +202,7 @@ func (w *world) spawn() *process {
 		p.clock.skew = 400 * time.Millisecond
 	}
 	p.flaky = []int{0, 0, 10, 60}[w.random.IntN(4)]
-	p.line = &line{Store: faulty.New(w.truth, func(op string, _ int) faulty.Fault { return w.plan(p, op) }), world: w, process: p, unsure: map[string]bool{}}
+	p.line = &line{Store: faulty.New(w.lines[w.made%len(w.lines)], func(op string, _ int) faulty.Fault { return w.plan(p, op) }), world: w, process: p, unsure: map[string]bool{}}
 	c := engine.Config{
 		Owner: p.name, Handlers: map[string]engine.Handler{"work": nobody{}, "fails": nobody{}, "undo": nobody{}}, Slots: 1 + w.random.IntN(8), CallTimeout: 24 * time.Hour,
 		Clock: p.clock, Launcher: launcher{w, p}, Logger: slog.New(slog.DiscardHandler), Seed: w.random.Uint64() | 1,

@@ -37,7 +37,7 @@ func Millrace() House {
 			{Path: "internal/engine", Uses: append([]string{"internal/clock", "internal/mask"}, core...), Tests: adapters},
 			{Path: "internal/doctor", Uses: core, Tests: append([]string{"internal/engine"}, adapters...)},
 			{Path: ".", Uses: append([]string{"internal/engine", "internal/doctor", "internal/clock"}, core...), Tests: adapters},
-			{Path: "internal/sim", Uses: append([]string{"internal/engine", "internal/clock", "store/memory", "store/faulty"}, core...), Tests: []string{"store/sqlite"}},
+			{Path: "internal/sim", Uses: append([]string{"internal/engine", "internal/clock", "store/memory", "store/faulty"}, core...), Tests: []string{"store/sqlite", "store/postgres", "internal/pgcluster"}},
 			{Path: "internal/fleet", Uses: append([]string{".", "store/postgres"}, core...), Tests: []string{"internal/pgcluster"}}, // support for tests
 
 			{Path: "cmd/millrace/...", Uses: []string{everything}},

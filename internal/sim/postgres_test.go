@@ -1,0 +1,142 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/millrace-go/millrace/internal/pgcluster"
+	"github.com/millrace-go/millrace/internal/sim"
+	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/faulty"
+	"github.com/millrace-go/millrace/store/postgres"
+)
+
+// byHand has the schema go by a clock that is set, instead of the database's. A sequence shows every session its value at once
+// and leaves no dead rows.
+const byHand = `create sequence millrace.hand;
+	create or replace function millrace.clock() returns bigint language sql stable return (select last_value from millrace.hand)`
+
+// prepared fills the database that those of the simulations are copies of.
+func prepared(ctx context.Context, url string) error {
+	s, err := postgres.Open(ctx, url, postgres.Options{Migrate: true, NoHints: true})
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	_, err = conn.PgConn().Exec(ctx, byHand).ReadAll()
+	return errors.Join(err, conn.Close(ctx), s.Close())
+}
+
+// ground is a database on which one simulation after the other takes place.
+type ground struct {
+	*testing.T
+
+	url    string
+	conn   *pgx.Conn // moves the clock
+	tables string    // that one simulation leaves to the next empty
+	shown  machine.Time
+	opened int
+}
+
+func newGround(t *testing.T) *ground {
+	t.Helper()
+	c := pgcluster.Shared(t)
+	g := &ground{T: t, url: c.URL(c.Copy(t, "sim", prepared))}
+	var err error
+	if g.conn, err = pgx.Connect(t.Context(), g.url); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.conn.Close(context.Background()) }) // the database is dropped
+	const query = `select string_agg(format('%I.%I', schemaname, tablename), ', ') from pg_tables
+		where schemaname = 'millrace' and tablename <> 'migrations'`
+	if err := g.conn.QueryRow(t.Context(), query).Scan(&g.tables); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// run simulates a seed on two handles of processes and one of the simulation's own.
+func (g *ground) run(seed uint64, o sim.Options) sim.Report {
+	g.Helper()
+	g.exec("truncate " + g.tables + " restart identity")
+	g.opened = 0
+	o.Open, o.Handles = g.open, 2
+	return sim.Run(g.Context(), seed, o)
+}
+
+// handles is the name that connections of processes have: those of the simulation itself are never struck.
+const handles = "handle"
+
+// open opens a handle that shows the database the time before each call.
+func (g *ground) open(now func() machine.Time) (store.Store, error) {
+	name := handles
+	if g.opened++; g.opened == 1 {
+		name = "witness"
+	}
+	s, err := postgres.Open(g.Context(), g.url+"&application_name="+name, postgres.Options{NoHints: true, MaxConns: 2})
+	if err != nil {
+		return nil, err
+	}
+	return faulty.New(s, func(string, int) faulty.Fault {
+		return faulty.Fault{Wait: func(ctx context.Context) error { return g.show(ctx, now()) }}
+	}), nil
+}
+
+// show sets the database's clock.
+func (g *ground) show(ctx context.Context, now machine.Time) error {
+	if now == g.shown {
+		return nil
+	}
+	_, err := g.conn.Exec(ctx, "select setval('millrace.hand', $1)", int64(now))
+	if g.shown = now; err != nil {
+		g.shown = 0
+	}
+	return err
+}
+
+// strike ends all connections of processes, and goes on when they are gone: all are told first, then each is waited for.
+func (g *ground) strike() {
+	g.exec(`select count(pg_terminate_backend(pid, 5000)) from unnest((select array_agg(case when pg_terminate_backend(pid) then pid end)
+		from pg_stat_activity where datname = current_database() and application_name = '` + handles + `')) as pid`)
+}
+
+func (g *ground) exec(query string) {
+	g.Helper()
+	if _, err := g.conn.Exec(g.Context(), query); err != nil {
+		g.Error(fmt.Errorf("%s: %w", query, err))
+	}
+}
+
+// The same on PostgreSQL, with two processes and more on two pools, and connections that end between two steps.
+func TestSeedsHoldTheInvariantsOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	n, from := setting(t, "MILLRACE_SIM_POSTGRES", few(postgresSeeds)), setting(t, "MILLRACE_SIM_FROM", 0)
+	chosen := options(t)
+	const shards = 2
+	for shard := range shards {
+		t.Run(strconv.Itoa(shard), func(t *testing.T) {
+			t.Parallel()
+			g := newGround(t)
+			for seed := from + shard; seed < from+n; seed += shards {
+				o := chosen
+				if seed%4 > 1 {
+					o.Strike = g.strike
+				}
+				if r := g.run(uint64(seed), o); len(r.Faults) > 0 {
+					t.Errorf("seed %d on PostgreSQL: go test ./internal/sim -run SeedsHoldTheInvariantsOnPostgreSQL, with "+
+						"MILLRACE_SIM_FROM=%d MILLRACE_SIM_POSTGRES=1\n%s", seed, seed, strings.Join(r.Faults, "\n"))
+				}
+			}
+		})
+	}
+}
