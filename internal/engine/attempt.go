@@ -180,7 +180,7 @@ func (e *Engine) answer(a *Attempt, o Outcome) {
 		}
 		e.mu.Unlock()
 		a.cancel(nil)
-		e.signals.settle.raise()
+		e.signals.settle.Raise()
 		return
 	}
 	ev := a.event(o, a.cause)
@@ -188,8 +188,8 @@ func (e *Engine) answer(a *Attempt, o Outcome) {
 	e.mu.Unlock()
 	a.cancel(nil)
 	e.cfg.Observer.Answered(a, ev)
-	e.signals.settle.raise()
-	e.signals.change.raise()
+	e.signals.settle.Raise()
+	e.signals.change.Raise()
 }
 
 // tell makes an attempt's outcome a fact of its run. The caller holds e.mu.
@@ -244,7 +244,7 @@ func (e *Engine) free(a *Attempt) {
 		a.slot = false
 		e.slots.Leave(a.Queue)
 		e.lanes.End(a.Tenant)
-		e.signals.claim.raise()
+		e.signals.claim.Raise()
 	}
 }
 
@@ -268,7 +268,7 @@ func (e *Engine) TimeoutOnce(context.Context) (n int, next time.Duration) {
 		e.cfg.Observer.Answered(a, events[i])
 	}
 	if len(late) > 0 {
-		e.signals.settle.raise()
+		e.signals.settle.Raise()
 	}
 	return len(late), next
 }
@@ -317,5 +317,5 @@ func (e *Engine) started(a *Attempt) {
 		}
 	}
 	e.mu.Unlock()
-	e.signals.timeout.raise()
+	e.signals.timeout.Raise()
 }

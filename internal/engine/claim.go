@@ -19,10 +19,26 @@ func (e *Engine) ClaimOnce(ctx context.Context) (int, error) {
 	if n, err := e.recover(ctx); n > 0 || err != nil {
 		return n, err
 	}
+	return e.claimNext(ctx, false)
+}
+
+// claimForGuests is ClaimOnce for tenants of whom nothing is in hand here, while a claim for others is in flight. Without one
+// it does nothing: whatever wakes it wakes the other too.
+func (e *Engine) claimForGuests(ctx context.Context) (int, error) {
+	e.mu.Lock()
+	needless := !e.claiming || e.phase != working || e.cfg.Only != nil
+	e.mu.Unlock()
+	if needless {
+		return 0, nil
+	}
+	return e.claimNext(ctx, true)
+}
+
+func (e *Engine) claimNext(ctx context.Context, guestsAlone bool) (int, error) {
 	if err := e.readLanes(ctx); err != nil { // also without a free slot: who waits decides whether runs are handed on
 		return 0, err
 	}
-	ask, reserved := e.planClaim()
+	ask, reserved := e.planClaim(guestsAlone)
 	if reserved.Total == 0 {
 		return 0, nil
 	}
@@ -33,6 +49,7 @@ func (e *Engine) ClaimOnce(ctx context.Context) (int, error) {
 	err = e.fault("claim", err)
 	e.mu.Lock()
 	e.slots.GiveBack(reserved)
+	e.lanes.Return(ask.Lanes)
 	var begun []*Attempt
 	if err == nil {
 		begun = e.take(ctx, tasks, 0, asked, asked)
@@ -109,10 +126,11 @@ func (e *Engine) endClaim() {
 // readLanes reads which lanes hold work, when it is time to.
 func (e *Engine) readLanes(ctx context.Context) error {
 	e.mu.Lock()
-	needed := e.lanes.Look(e.clock.Now(), e.now(), e.slots.Free() == 0)
+	needed := e.cfg.Only == nil && !e.reading && e.lanes.Look(e.clock.Now(), e.now(), e.slots.Free() == 0)
 	after := e.lanes.After()
+	e.reading = e.reading || needed
 	e.mu.Unlock()
-	if !needed || e.cfg.Only != nil {
+	if !needed {
 		return nil
 	}
 	c, cancel := e.call(ctx)
@@ -121,6 +139,7 @@ func (e *Engine) readLanes(ctx context.Context) error {
 	err = e.fault("read lanes", err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.reading = false
 	if err != nil {
 		e.lanes.Hint() // the one that the reading followed still holds
 		return err
@@ -130,7 +149,7 @@ func (e *Engine) readLanes(ctx context.Context) error {
 }
 
 // planClaim decides what to ask for and reserves the slots.
-func (e *Engine) planClaim() (store.Claim, *supply.Reservation) {
+func (e *Engine) planClaim(guestsAlone bool) (store.Claim, *supply.Reservation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ask := store.Claim{Owner: e.cfg.Owner, Lease: e.cfg.Lease, Bytes: claimBytes}
@@ -142,7 +161,7 @@ func (e *Engine) planClaim() (store.Claim, *supply.Reservation) {
 		ask.Tenant, ask.Run, ask.Handlers = only.Tenant, only.RunID, e.serve
 		reserved.Total = e.slots.Free()
 	} else {
-		ask.Lanes, reserved = e.lanes.Share(e.slots)
+		ask.Lanes, reserved = e.lanes.Share(e.slots, guestsAlone)
 	}
 	ask.Limit = reserved.Total
 	if reserved.Total > 0 {

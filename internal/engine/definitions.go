@@ -5,41 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
+	"github.com/millrace-go/millrace/internal/engine/internal/shelf"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
 )
-
-// definitions keeps the definitions that were read: a registered version never changes.
-type definitions struct {
-	st   store.Definitions
-	mu   sync.Mutex
-	read map[definitionKey]*workflow.Definition
-}
-
-type definitionKey struct {
-	tenant, name string
-	version      int
-}
-
-const maxDefinitions = 1_000 // kept at once
-
-func (d *definitions) known(k definitionKey) *workflow.Definition {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.read[k]
-}
-
-func (d *definitions) keep(k definitionKey, def *workflow.Definition) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.read == nil || len(d.read) >= maxDefinitions {
-		d.read = map[definitionKey]*workflow.Definition{}
-	}
-	d.read[k] = def
-}
 
 // definition gives the definition of a run. What cannot be read is a damage of the runs that use it.
 func (e *Engine) definition(ctx context.Context, h machine.Header) (*workflow.Definition, error) {
@@ -52,8 +23,8 @@ func (e *Engine) definition(ctx context.Context, h machine.Header) (*workflow.De
 
 // resolve gives a version of a definition, the newest for 0, and its number.
 func (e *Engine) resolve(ctx context.Context, tenant, name string, version int) (*workflow.Definition, int, error) {
-	k := definitionKey{tenant, name, version}
-	if def := e.defs.known(k); def != nil && version > 0 {
+	k := shelf.Key{Tenant: tenant, Name: name, Version: version}
+	if def := e.defs.Find(k); def != nil && version > 0 {
 		return def, version, nil
 	}
 	c, cancel := e.call(ctx)
@@ -62,15 +33,15 @@ func (e *Engine) resolve(ctx context.Context, tenant, name string, version int) 
 	if err := e.fault("read workflow "+name, err); err != nil {
 		return nil, 0, err
 	}
-	k.version = w.Version
-	if def := e.defs.known(k); def != nil {
+	k.Version = w.Version
+	if def := e.defs.Find(k); def != nil {
 		return def, w.Version, nil
 	}
 	def, err := workflow.Read(name, w.Doc)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: workflow %s version %d: %w", errDamaged, name, w.Version, err)
 	}
-	e.defs.keep(k, def)
+	e.defs.Keep(k, def)
 	return def, w.Version, nil
 }
 
@@ -85,7 +56,7 @@ func (e *Engine) Register(ctx context.Context, tenant string, def *workflow.Defi
 	if err != nil {
 		return 0, false, fmt.Errorf("register workflow %s: %w", def.Name, err)
 	}
-	e.defs.keep(definitionKey{tenant, def.Name, version}, def)
+	e.defs.Keep(shelf.Key{Tenant: tenant, Name: def.Name, Version: version}, def)
 	return version, created, nil
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/millrace-go/millrace/internal/clock"
 	"github.com/millrace-go/millrace/internal/engine/internal/crew"
 	"github.com/millrace-go/millrace/internal/engine/internal/secrets"
+	"github.com/millrace-go/millrace/internal/engine/internal/shelf"
 	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -38,7 +39,7 @@ type Engine struct {
 	cfg     Config
 	clock   clock.Clock
 	log     *slog.Logger
-	defs    definitions
+	defs    shelf.Shelf
 	secrets secrets.Secrets
 	host    string
 	serve   []string // names of the handlers, sorted
@@ -50,6 +51,8 @@ type Engine struct {
 	held     map[taskKey]*Attempt
 	flights  map[runKey]*flight
 	queue    []*flight // flights with facts, first come first served
+	guests   []*flight // the same, of tenants of whom nothing was being settled
+	aboard   supply.Aboard
 	later    []*flight // flights that must wait before they are tried again
 	slots    *supply.Slots
 	lanes    *supply.Lanes
@@ -60,6 +63,7 @@ type Engine struct {
 	pruned   string          // where the walk over runs that may go has come to; "": a new one begins
 	faults   map[string]bool // operations that failed when last tried: a fault is logged once
 	claiming bool            // a claim is in flight
+	reading  bool            // lanes are being read
 	serving  context.Context //nolint:containedctx // of the first claim: what is handed over to this process descends from it; nil: it claims nothing
 	doubts   []int64         // tokens of claims and hand-overs whose answer was lost
 
@@ -100,7 +104,7 @@ func build(st store.Store, c Config) *Engine {
 		host = "unknown"
 	}
 	e := &Engine{
-		st: st, cfg: c, clock: c.Clock, log: c.Logger, defs: definitions{st: st}, host: host,
+		st: st, cfg: c, clock: c.Clock, log: c.Logger, host: host,
 		held: map[taskKey]*Attempt{}, flights: map[runKey]*flight{}, faults: map[string]bool{},
 		signals: newSignals(), secrets: secrets.Secrets{Find: c.Secrets},
 	}
@@ -112,6 +116,7 @@ func build(st store.Store, c Config) *Engine {
 		e.serve = append(e.serve, name)
 	}
 	slices.Sort(e.serve)
+	e.aboard = supply.Aboard{Settlers: c.Settlers}
 	e.slots = supply.NewSlots(c.Slots, c.Queues)
 	e.lanes = supply.NewLanes(func(handler string) bool { return c.Handlers[handler] != nil }, e.slots.Limited)
 	e.steady = e.clock.Now()

@@ -86,9 +86,13 @@ func (e *Engine) enqueue(f *flight) {
 		return
 	}
 	f.queued = true
-	if f.before.After(e.clock.Now()) {
+	switch now := e.clock.Now(); {
+	case f.before.After(now):
 		e.later = append(e.later, f)
-	} else {
+	case !f.alone && e.aboard.Seats(f.key.tenant, now):
+		e.guests = append(e.guests, f)
+		e.signals.visit.Raise()
+	default:
 		e.queue = append(e.queue, f)
 	}
 }
@@ -106,20 +110,14 @@ func (e *Engine) board() []*flight {
 		e.queue = append(e.queue, f)
 		return true
 	})
-	var out []*flight
+	out := e.boardGuests()
 	for len(e.queue) > 0 && len(out) < e.cfg.Batch {
 		f := e.queue[0]
 		if f.alone && len(out) > 0 {
 			break
 		}
 		e.queue = e.queue[1:]
-		f.queued, f.busy = false, true
-		n := min(len(f.facts), maxFacts)
-		if f.single {
-			n = 1
-		}
-		f.taken, f.facts = f.facts[:n:n], f.facts[n:]
-		out = append(out, f)
+		out = append(out, e.takeOff(f))
 		if f.alone {
 			break
 		}
@@ -127,9 +125,32 @@ func (e *Engine) board() []*flight {
 	return out
 }
 
+// boardGuests takes the flights of tenants of whom nothing was being settled when they came. The caller holds e.mu.
+func (e *Engine) boardGuests() []*flight {
+	out := e.guests
+	e.guests = nil
+	for _, f := range out {
+		e.takeOff(f)
+	}
+	return out
+}
+
+// takeOff takes the facts of a flight that are settled next. The caller holds e.mu.
+func (e *Engine) takeOff(f *flight) *flight {
+	f.queued, f.busy = false, true
+	e.aboard.Enter(f.key.tenant)
+	n := min(len(f.facts), maxFacts)
+	if f.single {
+		n = 1
+	}
+	f.taken, f.facts = f.facts[:n:n], f.facts[n:]
+	return f
+}
+
 // land ends a settlement of a flight; the facts back wait again, before those that came meanwhile. The caller holds e.mu.
 func (e *Engine) land(f *flight, back []*fact) {
 	f.busy, f.taken = false, nil
+	e.aboard.Leave(f.key.tenant)
 	if len(back) > 0 {
 		f.facts = append(slices.Clone(back), f.facts...)
 	}

@@ -363,7 +363,8 @@ func (e *Engine) handOver(s *folding) *supply.Reservation {
 	handlers := map[string]bool{}
 	for _, path := range s.order {
 		t := s.starts[path]
-		if t.Held || t.Due > s.out.At || e.cfg.Handlers[t.Handler] == nil || !e.slots.Fits(r, t.Queue) {
+		if t.Held || t.Due > s.out.At || e.cfg.Handlers[t.Handler] == nil || !e.slots.Fits(r, t.Queue) ||
+			!e.lanes.Seats(e.slots, s.out.Run.Tenant, r.Total) {
 			continue
 		}
 		r.Add(t.Queue)

@@ -123,7 +123,7 @@ func (e *Engine) SweepOnce(ctx context.Context) (int, error) {
 		}
 	}
 	if n > 0 {
-		e.signals.settle.raise()
+		e.signals.settle.Raise()
 	}
 	return n, nil
 }
@@ -172,7 +172,7 @@ func (e *Engine) FireOnce(ctx context.Context) (int, error) {
 		}
 	}
 	if n > 0 {
-		e.signals.settle.raise()
+		e.signals.settle.Raise()
 	}
 	return n, nil
 }
@@ -234,7 +234,7 @@ func (e *Engine) DeliverOnce(ctx context.Context) (int, error) {
 		}
 	}
 	if n > 0 {
-		e.signals.settle.raise()
+		e.signals.settle.Raise()
 	}
 	return n, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace-go/millrace/internal/clock"
 	"github.com/millrace-go/millrace/internal/engine/internal/content"
 	"github.com/millrace-go/millrace/internal/engine/internal/recall"
+	"github.com/millrace-go/millrace/internal/engine/internal/rounds"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
@@ -48,7 +49,7 @@ const (
 func (e *Engine) Tell(ctx context.Context, o Order) (Told, error) {
 	t := telling{engine: e, order: &o}
 	t.order.Event.Facts = facts{Worker: e.cfg.Owner}.encode()
-	wait := backoff{}
+	wait := rounds.Backoff{}
 	faults := 0
 	for try := 0; ; try++ {
 		told, err := t.once(ctx)
@@ -67,7 +68,7 @@ func (e *Engine) Tell(ctx context.Context, o Order) (Told, error) {
 			return Told{}, err
 		default:
 			faults++
-			pause = wait.next()
+			pause = wait.Next()
 		}
 		if clock.Sleep(ctx, e.clock, pause) != nil {
 			return Told{}, err
@@ -179,8 +180,8 @@ func (t *telling) commit(ctx context.Context, s *folding) error {
 	case store.Won:
 		e.cfg.Observer.Settled(s.out.Run)
 		e.Hint()
-		e.signals.settle.raise()
-		e.signals.change.raise()
+		e.signals.settle.Raise()
+		e.signals.change.Raise()
 		return nil
 	case store.Refused:
 		return fmt.Errorf("%s of run %s: %w", t.order.Event.Kind, t.order.RunID, answers[0].Err)

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/millrace-go/millrace/expr"
 	"github.com/millrace-go/millrace/internal/clock"
 	"github.com/millrace-go/millrace/internal/engine/internal/content"
 	"github.com/millrace-go/millrace/internal/engine/internal/recall"
+	"github.com/millrace-go/millrace/internal/engine/internal/rounds"
 	"github.com/millrace-go/millrace/internal/engine/internal/undone"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -22,7 +22,7 @@ import (
 // the claim did not bring along, again and again while the store does not answer. An outcome other than nil is the attempt's
 // end: its handler is not called. A Launcher calls it once, before the handler.
 func (a *Attempt) Prepare(ctx context.Context) *Outcome {
-	wait := backoff{}
+	wait := rounds.Backoff{}
 	for {
 		o, err := a.prepare(ctx)
 		switch {
@@ -32,7 +32,7 @@ func (a *Attempt) Prepare(ctx context.Context) *Outcome {
 			a.engine.log.Error("an attempt cannot be prepared", "run", a.ID, "path", a.Path, "error", err)
 			return &Outcome{Err: &machine.Error{Code: CodeError, Message: err.Error(), Permanent: true}}
 		}
-		if clock.Sleep(ctx, a.engine.clock, wait.next()) != nil {
+		if clock.Sleep(ctx, a.engine.clock, wait.Next()) != nil {
 			return &Outcome{Interrupted: true, Err: &machine.Error{Code: CodeError, Message: err.Error(), Passing: true}}
 		}
 	}
@@ -180,12 +180,4 @@ func broken(what string, err error) *Outcome {
 		msg += "; " + e.Remedy
 	}
 	return &Outcome{Err: &machine.Error{Code: machine.CodeExpression, Message: msg, Permanent: true}}
-}
-
-// backoff is the wait between tries while a store does not answer: it doubles from 50 ms up to 2 s.
-type backoff struct{ last time.Duration }
-
-func (b *backoff) next() time.Duration {
-	b.last = min(max(2*b.last, 50*time.Millisecond), 2*time.Second)
-	return b.last
 }

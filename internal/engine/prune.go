@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace/internal/engine/internal/retention"
+	"github.com/millrace-go/millrace/internal/engine/internal/rounds"
 )
 
 // Retention says how long runs are kept after their end.
@@ -45,13 +46,13 @@ func (e *Engine) PruneOnce(ctx context.Context) (n int, next time.Duration, err 
 
 // prune removes what is no longer kept until ctx ends.
 func (e *Engine) prune(ctx context.Context) {
-	wait := backoff{}
+	wait := rounds.Backoff{}
 	for ctx.Err() == nil {
 		_, next, err := e.PruneOnce(ctx)
 		if err != nil {
-			next = wait.next()
+			next = wait.Next()
 		} else {
-			wait = backoff{}
+			wait = rounds.Backoff{}
 		}
 		e.pause(ctx, nil, next)
 	}

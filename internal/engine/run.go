@@ -7,45 +7,26 @@ import (
 	"sync"
 	"time"
 
+	"github.com/millrace-go/millrace/internal/engine/internal/rounds"
 	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 )
 
-// signal wakes one loop. Raising it twice before it is heard is once.
-type signal chan struct{}
-
-func (s signal) raise() {
-	select {
-	case s <- struct{}{}:
-	default:
-	}
-}
-
 // signals has one signal for each loop that has more to do than to wait for its time.
-type signals struct{ claim, settle, control, timer, timeout, inbox, change signal }
+type signals struct{ claim, guest, settle, visit, control, timer, timeout, inbox, change rounds.Signal }
 
 func newSignals() signals {
-	s := func() signal { return make(signal, 1) }
-	return signals{claim: s(), settle: s(), control: s(), timer: s(), timeout: s(), inbox: s(), change: s()}
+	s := rounds.NewSignal
+	return signals{claim: s(), guest: s(), settle: s(), visit: s(), control: s(), timer: s(), timeout: s(), inbox: s(), change: s()}
 }
 
 // wake hints at new work of any kind.
 func (s *signals) wake() {
-	s.claim.raise()
-	s.control.raise()
-	s.timer.raise()
-	s.inbox.raise()
+	s.claim.Raise()
+	s.guest.Raise()
+	s.control.Raise()
+	s.timer.Raise()
+	s.inbox.Raise()
 }
-
-// loop is one of Run's loops: it does a step after a signal, and after idle without one, but not more often than each gap.
-type loop struct {
-	signal signal
-	idle   func(time.Duration) time.Duration
-	poll   time.Duration // the longest wait
-	gap    time.Duration // the shortest, so that a flood of hints does not become a flood of queries
-	step   func(context.Context) (int, error)
-}
-
-func asGiven(d time.Duration) time.Duration { return d }
 
 // The polling net: hints only shorten these waits. An idle process makes at most five queries a second.
 const (
@@ -58,18 +39,20 @@ const (
 	hintGap     = 50 * time.Millisecond
 )
 
-func (e *Engine) loops() []loop {
-	all := []loop{
-		{signal: e.signals.claim, idle: e.nextClaim, poll: supply.Poll, step: e.ClaimOnce},
-		{signal: e.signals.control, idle: asGiven, poll: controlPoll, gap: hintGap, step: quiet(e.ControlOnce)},
-		{signal: e.signals.timer, idle: e.nextTimer, poll: timerPoll, gap: hintGap / 10, step: e.FireOnce},
-		{signal: e.signals.inbox, idle: asGiven, poll: inboxPoll, gap: hintGap, step: e.DeliverOnce},
-		{idle: asGiven, poll: sweepPoll, step: e.SweepOnce},
-		{idle: asGiven, poll: renewTick, step: quiet(e.RenewOnce)},
-		{idle: asGiven, poll: e.cfg.Renew, step: func(ctx context.Context) (int, error) { return 0, e.BeatOnce(ctx) }},
+func (e *Engine) loops() []rounds.Loop {
+	all := []rounds.Loop{
+		{Signal: e.signals.claim, Idle: e.nextClaim, Poll: supply.Poll, Step: e.ClaimOnce},
+		{Signal: e.signals.control, Poll: controlPoll, Gap: hintGap, Step: quiet(e.ControlOnce)},
+		{Signal: e.signals.timer, Idle: e.nextTimer, Poll: timerPoll, Gap: hintGap / 10, Step: e.FireOnce},
+		{Signal: e.signals.inbox, Poll: inboxPoll, Gap: hintGap, Step: e.DeliverOnce},
+		{Poll: sweepPoll, Step: e.SweepOnce},
+		{Poll: renewTick, Step: quiet(e.RenewOnce)},
+		{Signal: e.signals.guest, Poll: settlePoll, Step: e.claimForGuests},
+		{Signal: e.signals.visit, Poll: settlePoll, Step: e.settleGuests},
+		{Poll: e.cfg.Renew, Step: func(ctx context.Context) (int, error) { return 0, e.BeatOnce(ctx) }},
 	}
 	for range e.cfg.Settlers {
-		all = append(all, loop{signal: e.signals.settle, idle: e.nextSettle, poll: settlePoll, step: e.SettleOnce})
+		all = append(all, rounds.Loop{Signal: e.signals.settle, Idle: e.nextSettle, Poll: settlePoll, Step: e.SettleOnce})
 	}
 	return all
 }
@@ -82,37 +65,9 @@ func quiet(step func(context.Context) (int, error)) func(context.Context) (int, 
 	}
 }
 
-// drive does steps until ctx ends. A step that found work is repeated at once, one that failed after a growing pause.
-func (e *Engine) drive(ctx context.Context, l loop) {
-	wait := backoff{}
-	for ctx.Err() == nil {
-		n, err := l.step(ctx)
-		switch {
-		case err != nil:
-			e.pause(ctx, nil, wait.next())
-			continue
-		case n > 0:
-			wait = backoff{}
-			continue
-		}
-		wait = backoff{}
-		e.pause(ctx, nil, l.gap)
-		e.pause(ctx, l.signal, l.idle(l.poll)-l.gap)
-	}
-}
-
 // pause waits for d, a signal, or the end of ctx.
-func (e *Engine) pause(ctx context.Context, s signal, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := e.clock.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-s:
-	case <-ctx.Done():
-	}
+func (e *Engine) pause(ctx context.Context, s rounds.Signal, d time.Duration) {
+	rounds.Pause(ctx, e.clock, s, d)
 }
 
 // timeouts settles attempts that are out of time, each at its time.
@@ -138,7 +93,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	var loops sync.WaitGroup
 	for _, l := range e.loops() {
-		loops.Go(func() { e.drive(work, l) })
+		loops.Go(func() { l.Drive(work, e.clock) })
 	}
 	loops.Go(func() { e.timeouts(work) })
 	loops.Go(func() { e.watch(work) })
@@ -154,7 +109,7 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // watch hears the store's hints. Without them polling is enough.
 func (e *Engine) watch(ctx context.Context) {
-	wait := backoff{}
+	wait := rounds.Backoff{}
 	for ctx.Err() == nil {
 		var first sync.WaitGroup
 		first.Go(func() { // what happened before the store listened
@@ -167,7 +122,7 @@ func (e *Engine) watch(ctx context.Context) {
 			return
 		}
 		_ = e.fault("watch", err) // logged there; hints only shorten waits
-		e.pause(ctx, nil, wait.next())
+		e.pause(ctx, nil, wait.Next())
 	}
 }
 

@@ -16,12 +16,32 @@ import (
 // number of runs that it took. What lost to another process, or whose answer was lost, waits to be settled again; an error
 // means that some of it must wait, and that the caller had better pause.
 func (e *Engine) SettleOnce(ctx context.Context) (int, error) {
+	return e.settleNext(ctx, e.board, false)
+}
+
+// settleGuests is SettleOnce for what came of tenants of whom nothing was being settled while all settlers were busy: it does
+// not wait for what others have in hand, nor share a transaction with it.
+func (e *Engine) settleGuests(ctx context.Context) (int, error) {
+	return e.settleNext(ctx, e.boardGuests, true)
+}
+
+// settleNext settles the flights that board takes.
+func (e *Engine) settleNext(ctx context.Context, board func() []*flight, guests bool) (int, error) {
 	e.mu.Lock()
-	flights := e.board()
+	began := e.clock.Now()
+	flights := board()
+	if len(flights) > 0 {
+		e.aboard.Begin(guests)
+	}
 	e.mu.Unlock()
 	if len(flights) == 0 {
 		return 0, nil
 	}
+	defer func() {
+		e.mu.Lock()
+		e.aboard.End(guests, began, e.clock.Now())
+		e.mu.Unlock()
+	}()
 	var all []*folding
 	var fault error
 	for _, f := range flights {
@@ -77,8 +97,8 @@ func (e *Engine) commit(ctx context.Context, all []*folding) error {
 		}
 	}
 	e.launch(begun)
-	e.signals.claim.raise()
-	e.signals.change.raise()
+	e.signals.claim.Raise()
+	e.signals.change.Raise()
 	return err
 }
 
@@ -149,12 +169,12 @@ func (e *Engine) foresee(effects []machine.Effect) {
 		case machine.SetTimer:
 			if e.nextDue == 0 || x.Due < e.nextDue {
 				e.nextDue = x.Due
-				e.signals.timer.raise()
+				e.signals.timer.Raise()
 			}
 		case machine.StartTask:
 			if x.Due > now && !x.Held && e.cfg.Handlers[x.Handler] != nil {
 				e.lanes.Foresee(x.Due)
-				e.signals.claim.raise()
+				e.signals.claim.Raise()
 			}
 		}
 	}
@@ -297,7 +317,7 @@ func (e *Engine) nextSettle(idle time.Duration) time.Duration {
 	for _, f := range e.later {
 		idle = min(idle, max(0, f.before.Sub(now)))
 	}
-	if len(e.queue) > 0 {
+	if len(e.queue)+len(e.guests) > 0 {
 		return 0
 	}
 	return idle

@@ -16,6 +16,8 @@ import (
 	"github.com/millrace-go/millrace/internal/engine/internal/content"
 	"github.com/millrace-go/millrace/internal/engine/internal/options"
 	"github.com/millrace-go/millrace/internal/engine/internal/recall"
+	"github.com/millrace-go/millrace/internal/engine/internal/rounds"
+	"github.com/millrace-go/millrace/internal/engine/internal/shelf"
 	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -80,7 +82,7 @@ func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started,
 			out[i].Err = p.err
 		}
 	}
-	wait := backoff{}
+	wait := rounds.Backoff{}
 	for try := 0; len(starts) > 0; try++ {
 		got, err := e.sendStarts(ctx, starts)
 		if err == nil {
@@ -92,7 +94,7 @@ func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started,
 		if try == startTries {
 			return nil, err
 		}
-		if clock.Sleep(ctx, e.clock, wait.next()) != nil {
+		if clock.Sleep(ctx, e.clock, wait.Next()) != nil {
 			return nil, err
 		}
 	}
@@ -172,7 +174,7 @@ func (e *Engine) handOverFirst(s *folding, token int64) *supply.Reservation {
 		return none
 	}
 	for _, path := range s.order {
-		if e.lanes.Waiting(s.starts[path].Queue) {
+		if e.lanes.Waits(s.starts[path].Queue, s.out.Run.Tenant) {
 			return none
 		}
 	}
@@ -255,7 +257,7 @@ const prepareAtOnce = 64
 // then divided among the processors.
 func (e *Engine) prepareStarts(ctx context.Context, requests []StartRequest) []prepared {
 	out := make([]prepared, len(requests))
-	found := map[definitionKey]*resolved{}
+	found := map[shelf.Key]*resolved{}
 	for i := range requests {
 		out[i].birth, out[i].err = e.conceive(ctx, &requests[i], found)
 	}
@@ -287,8 +289,8 @@ type resolved struct {
 }
 
 // conceive gives a request its definition, which each call looks up once, and its run an id.
-func (e *Engine) conceive(ctx context.Context, r *StartRequest, found map[definitionKey]*resolved) (*birth, error) {
-	k := definitionKey{r.Tenant, r.Workflow, r.Version}
+func (e *Engine) conceive(ctx context.Context, r *StartRequest, found map[shelf.Key]*resolved) (*birth, error) {
+	k := shelf.Key{Tenant: r.Tenant, Name: r.Workflow, Version: r.Version}
 	d := found[k]
 	if d == nil {
 		d = &resolved{}

@@ -55,10 +55,16 @@ func (w *world) engine(c engine.Config, hs handlers) (e *engine.Engine, stop fun
 		c.Handlers[name] = w.counted(h)
 	}
 	c.Observer = w
+	return w.runs(w.st, c)
+}
+
+// runs is engine at a store of the caller's, with handlers and an observer of the caller's.
+func (w *world) runs(st store.Store, c engine.Config) (e *engine.Engine, stop func() error) {
+	w.t.Helper()
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	e, err := engine.New(w.st, c)
+	e, err := engine.New(st, c)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -21,7 +21,8 @@ type Lanes struct {
 	all     *node                // whose turn it is
 	seen    int                  // nodes below all
 	given   int                  // slots so far
-	running map[string]int       // attempts here, by tenant
+	running map[string]int       // attempts here, by tenant, with those that were given slots
+	tenants map[string]struct{}  // of the lanes that are known
 	cursor  int64                // where the next reading begins
 	hinted  bool                 // there may be new work anywhere
 	read    time.Time            // last reading
@@ -51,7 +52,7 @@ const (
 func NewLanes(serves func(handler string) bool, limited func(queue string) bool) *Lanes {
 	return &Lanes{
 		serves: serves, limited: limited, known: map[int64]*lane{}, named: map[store.Lane]*lane{}, stocked: map[int64]*lane{}, queues: map[string]int{}, all: newNode("", nil, 0),
-		running: map[string]int{},
+		running: map[string]int{}, tenants: map[string]struct{}{},
 	}
 }
 
@@ -156,6 +157,7 @@ func (l *Lanes) lane(x store.Lane) *lane {
 		n.turn = l.below(l.below(l.below(l.group(x.Queue), x.Tenant), x.Workflow), strconv.FormatInt(x.ID, 10))
 		n.turn.lane = n
 		l.known[x.ID] = n
+		l.tenants[x.Tenant] = struct{}{}
 		x.ID, x.Paused = 0, false
 		l.named[x] = n
 		return n
@@ -207,6 +209,16 @@ func (l *Lanes) Came(now machine.Time) bool {
 
 // Waiting says whether a lane of the queue may have work.
 func (l *Lanes) Waiting(queue string) bool { return l.queues[queue] > 0 }
+
+// Waits says whether a task of a tenant that becomes ready in a queue now has others before it: not if the tenant is a guest, and
+// no other guest waits.
+func (l *Lanes) Waits(queue, tenant string) bool {
+	if !l.Waiting(queue) {
+		return false
+	}
+	n := l.group(queue).children[tenant]
+	return l.running[tenant] > 0 || n != nil && n.place >= 0 || l.Starves(queue)
+}
 
 // Begin says that an attempt of a tenant begins here.
 func (l *Lanes) Begin(tenant string) { l.running[tenant]++ }

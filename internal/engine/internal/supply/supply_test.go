@@ -64,7 +64,7 @@ func TestSlotsAreSharedAmongTenantsThenWorkflowsThenLanes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := supply.NewSlots(c.total, c.queues)
-			got, r := known(s, c.lanes...).Share(s)
+			got, r := known(s, c.lanes...).Share(s, false)
 			if diff := cmp.Diff(c.want, limits(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -114,9 +114,9 @@ func TestEmptyLaneIsForgottenUntilAReadingListsIt(t *testing.T) {
 			s := supply.NewSlots(2, nil)
 			lane := store.Lane{ID: 1, Tenant: "a", Handler: "work"}
 			l := known(s, lane)
-			asked, _ := l.Share(s)
+			asked, _ := l.Share(s, false)
 			l.Emptied(asked, make([]store.Claimed, 1))
-			if again, _ := l.Share(s); len(again) != 0 || l.Waiting("") {
+			if again, _ := l.Share(s, false); len(again) != 0 || l.Waiting("") {
 				t.Errorf("it is asked again: %v", again)
 			}
 			if l.Look(time.Unix(0, 0), 0, false) {
@@ -126,7 +126,7 @@ func TestEmptyLaneIsForgottenUntilAReadingListsIt(t *testing.T) {
 				t.Fatal("nothing is read")
 			}
 			l.Took([]store.Lane{lane})
-			if again, _ := l.Share(s); len(again) != 1 || !l.Waiting("") {
+			if again, _ := l.Share(s, false); len(again) != 1 || !l.Waiting("") {
 				t.Error("it is not asked again")
 			}
 		})
@@ -225,7 +225,7 @@ func TestEveryLaneIsAskedInTheLongRun(t *testing.T) {
 		asked := map[int64]int{}
 		for range 200 {
 			l.Took(lanes)
-			got, _ := l.Share(s)
+			got, _ := l.Share(s, false)
 			for _, x := range got {
 				asked[x.Lane]++
 			}
@@ -258,17 +258,17 @@ func TestWhoComesWithOneTaskIsServedFirst(t *testing.T) {
 	lanes := many(10_000)
 	l := known(s, lanes...) // longer than a page: the next goes on behind them
 	for range 20_000 {
-		l.Share(s)
+		l.Share(s, false)
 	}
 	guest := store.Lane{ID: 20_000, Tenant: "guest", Handler: "work"}
 	for round := range 3 {
 		l.Took([]store.Lane{guest}) // of a page behind theirs
-		if got, _ := l.Share(s); len(got) != 1 || got[0].Lane != guest.ID {
+		if got, _ := l.Share(s, false); len(got) != 1 || got[0].Lane != guest.ID {
 			t.Errorf("round %d: %v is served instead", round, got)
 		}
 		l.Emptied([]store.LaneLimit{{Lane: guest.ID, Limit: 1}}, nil)
 		for range 10_000 {
-			l.Share(s)
+			l.Share(s, false)
 		}
 	}
 }
@@ -282,7 +282,7 @@ func TestNobodyWhoWaitsIsPassedOverTwice(t *testing.T) {
 	served := map[int64]int{}
 	for range 500 {
 		l.Took(lanes)
-		got, _ := l.Share(s)
+		got, _ := l.Share(s, false)
 		served[got[0].Lane]++
 		if got[0].Lane%2 == 0 { // it is empty for now, and comes again at once
 			l.Emptied(got, nil)
@@ -315,13 +315,129 @@ func TestATenantWithoutASlotIsSeenToStarve(t *testing.T) {
 	}
 }
 
-// One claim asks few lanes, and takes as much as there are slots for all the same.
+// One claim asks few lanes, and takes as much as there are slots for all the same, but for the one that is kept for guests.
 func TestAClaimAsksABoundedNumberOfLanesForAllSlots(t *testing.T) {
 	t.Parallel()
 	s := supply.NewSlots(200, nil)
 	l := known(s, many(1_000)...)
-	got, r := l.Share(s)
-	if len(got) != 64 || r.Total != 200 {
+	got, r := l.Share(s, false)
+	if len(got) != 64 || r.Total != 199 {
 		t.Errorf("%d lanes are asked for %d tasks", len(got), r.Total)
+	}
+}
+
+// crowded gives two tenants whose lanes may have work, and 16 slots.
+func crowded() (*supply.Slots, *supply.Lanes) {
+	s := supply.NewSlots(16, nil)
+	return s, known(s, store.Lane{Tenant: "a"}, store.Lane{Tenant: "b"})
+}
+
+// take has attempts of a tenant begin.
+func take(s *supply.Slots, l *supply.Lanes, tenant string, n int) {
+	for range n {
+		s.Occupy("")
+		l.Begin(tenant)
+	}
+}
+
+// Q3
+func TestTheLastSlotIsForAGuest(t *testing.T) {
+	t.Parallel()
+	s, l := crowded()
+	take(s, l, "a", 15)
+	if l.Seats(s, "a", 0) || !l.Seats(s, "b", 0) {
+		t.Error("a, who has 15 slots, gets the last; or b, who has none, does not")
+	}
+	got, r := l.Share(s, true)
+	if diff := cmp.Diff(map[int64]int{2: 1}, limits(got)); diff != "" || r.Total != 1 {
+		t.Error(diff)
+	}
+	s.Reserve(r)
+	if again, _ := l.Share(s, false); len(again) != 0 {
+		t.Errorf("there is no slot, and %v is asked for", again)
+	}
+	s.GiveBack(r)
+	l.Return(got)
+	take(s, l, "b", 1)
+	s.Leave("")
+	l.End("a")
+	if again, _ := l.Share(s, false); len(again) != 0 {
+		t.Errorf("nobody is a guest, and the last slot goes to %v", again)
+	}
+}
+
+// Q3
+func TestAFewGuestsAreClaimedForApart(t *testing.T) {
+	t.Parallel()
+	s, l := crowded()
+	take(s, l, "a", 1)
+	first, r := l.Share(s, false)
+	if diff := cmp.Diff(map[int64]int{2: 1}, limits(first)); diff != "" {
+		t.Errorf("first: %s", diff)
+	}
+	s.Reserve(r)
+	second, _ := l.Share(s, false)
+	if diff := cmp.Diff(map[int64]int{1: 7, 2: 6}, limits(second)); diff != "" {
+		t.Errorf("then: %s", diff)
+	}
+}
+
+func TestOneTenantAloneHasAllSlots(t *testing.T) {
+	t.Parallel()
+	s := supply.NewSlots(16, nil)
+	l := known(s, store.Lane{Tenant: "a", Workflow: "x"}, store.Lane{Tenant: "a", Workflow: "y"})
+	for _, begun := range []int{0, 3} {
+		take(s, l, "a", begun)
+		got, r := l.Share(s, false)
+		if free := s.Free(); r.Total != free {
+			t.Errorf("%d slots are free, %v is asked for", free, got)
+		}
+		l.Return(got)
+	}
+}
+
+// Q3
+func TestATaskOfAGuestHasNobodyBeforeIt(t *testing.T) {
+	t.Parallel()
+	s, l := crowded()
+	got, _ := l.Share(s, false)
+	l.Return(got)
+	l.Emptied([]store.LaneLimit{{Lane: 2, Limit: 1}}, nil)
+	if !l.Waits("", "b") {
+		t.Error("a is a guest too and waits")
+	}
+	take(s, l, "a", 1)
+	if l.Waits("", "b") || !l.Waits("", "a") {
+		t.Error("b is the only guest")
+	}
+	take(s, l, "b", 1)
+	if !l.Waits("", "b") {
+		t.Error("b is no guest any more")
+	}
+}
+
+// Q3
+func TestOnlyWhoHasNothingAboardNeedNotWaitForSettlers(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(0, 0)
+	a := supply.Aboard{Settlers: 1}
+	if a.Seats("b", began) {
+		t.Error("there is a settler who is free")
+	}
+	a.Enter("a")
+	a.Begin(false)
+	if a.Seats("a", began) || !a.Seats("b", began) {
+		t.Error("a is aboard, b is not")
+	}
+	a.Enter("b")
+	a.Begin(true)
+	if a.Seats("c", began) {
+		t.Error("a settlement of guests is in flight")
+	}
+	over := began.Add(time.Millisecond)
+	a.End(true, began, over)
+	a.Leave("b")
+	if a.Seats("b", over) || !a.Seats("b", over.Add(4*time.Millisecond)) {
+		t.Error("the next one is not put off for four times as long as it took")
 	}
 }
