@@ -3,6 +3,8 @@
 GO        ?= go
 FUZZTIME  ?= 15s
 SEEDS     ?= 2000
+MINUTES   ?= 30
+SEED      ?=
 STAGE     ?= 3
 COVER_MIN ?= 95
 PKGS      ?= ./...
@@ -15,7 +17,7 @@ RACE = $$(command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 TOOL = $$($(GO) -C tools tool -n $(1))
 GOFILES = $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v /testdata/)
 
-.PHONY: test nightly short build lint fmt docs due bench bench-peers fuzz cover sim crash examples ci clean help
+.PHONY: test nightly short build lint fmt docs due bench bench-peers fuzz cover sim crash chaos examples ci clean help
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +81,10 @@ sim: ## the simulation with SEEDS seeds, and the faults that are planted in the 
 
 crash: ## kills the built binary at random moments and resumes it
 	$(GO) test -count=1 -timeout 10m -run Crash ./cmd/...
+
+chaos: ## MINUTES of work while processes, PostgreSQL and the network break, drawn from SEED, and what was lost by it
+	MILLRACE_TEST_POSTGRES=require MILLRACE_CHAOS_MINUTES=$(MINUTES) MILLRACE_CHAOS_SEED=$(SEED) \
+	$(GO) test -count=1 -v -timeout 0 -run 'NothingIsLost' ./internal/chaos
 
 examples: ## run each example through the built binary, and check what it gives
 	$(GO) test -count=1 -v ./examples

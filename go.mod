@@ -3,6 +3,7 @@ module github.com/millrace-go/millrace
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/cockroachdb/datadriven v1.0.3
 	github.com/expr-lang/expr v1.17.8
 	github.com/google/go-cmp v0.7.0
