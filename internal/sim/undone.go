@@ -45,7 +45,13 @@ func (w *world) undoes(j *job) {
 	if u.Error == nil || u.Error.Code == "" {
 		w.fault("%v is not told what began it: %s", j.attempt, j.attempt.Input)
 	}
-	if before, executed := w.told[taskOf(r, step)]; executed {
+	before, executed := w.told[taskOf(r, step)]
+	switch {
+	case executed && before.times < r.inputs[step] && r.number[step] > r.since[step]: // held with the new input; no handler was called
+		if u.Key == before.key || !sameJSON(u.Input, []byte(r.given[step])) {
+			w.fault("%v gets %s; its step was given %s after it had the key %s", j.attempt, j.attempt.Input, r.given[step], before.key)
+		}
+	case executed:
 		if u.Key != before.key || !sameJSON(u.Input, []byte(before.input)) {
 			w.fault("%v gets %s; its step had the key %s and got %s", j.attempt, j.attempt.Input, before.key, before.input)
 		}

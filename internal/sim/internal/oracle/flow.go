@@ -80,7 +80,11 @@ func newFlow(entries []store.Entry) *flow {
 			o.fired[e.Path] = o.fired[e.Path] || !paused
 		default:
 		}
-		if e.Kind == machine.RedriveRequested { // a fresh budget
+		switch {
+		case isRetry(e): // a fresh budget for all
+			clear(o.results)
+			continue
+		case e.Kind == machine.RedriveRequested:
 			delete(o.results, e.Path)
 			continue
 		}
@@ -379,7 +383,7 @@ func (o *flow) side(s *plan.Step, all []verdict) verdict {
 	switch {
 	case s.Need > n:
 		return failed(machine.CodeJoinShort)
-	case count[unclear] > 0, count[endRun] > 0 && count[bad] > 0:
+	case count[unclear] > 0, count[endRun] > 0 && (count[bad] > 0 || s.CancelRest): // whichever comes first stops the other
 		return verdict{kind: unclear}
 	case count[endRun] > 0:
 		return verdict{kind: endRun, way: -1}

@@ -49,7 +49,7 @@ func (r *Run) orders() orders {
 			o.cancel = e.Seq
 		case e.Kind == machine.AbortRequested:
 			o.abort = e.Seq
-		case e.Kind == machine.RetryRequested, e.Kind == machine.RedriveRequested && e.Name == string(machine.LetterFailure):
+		case isRetry(e):
 			o.retry = e.Seq
 		case e.Kind == machine.DropRequested:
 			o.dropped[e.Path] = e.Seq
@@ -68,6 +68,11 @@ func (r *Run) orders() orders {
 		}
 	}
 	return o
+}
+
+// isRetry says whether an entry has an ended run go on from its beginning.
+func isRetry(e *store.Entry) bool {
+	return e.Kind == machine.RetryRequested || e.Kind == machine.RedriveRequested && e.Name == string(machine.LetterFailure)
 }
 
 func isOrder(k machine.EventKind) bool {

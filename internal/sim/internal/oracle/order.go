@@ -143,7 +143,7 @@ func (x *reading) beginners(unit string) []string {
 // deeper says whether an activation lies in a smaller unit, which may have been stopping when the larger one began to fail, and
 // whether the reading has that one fail by itself.
 func (x *reading) deeper(unit string, p *place) (deep, failed bool) {
-	for _, u := range p.candidates() {
+	for _, u := range p.around() {
 		if u == unit {
 			break
 		}

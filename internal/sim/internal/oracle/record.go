@@ -237,7 +237,7 @@ func (h *history) composites() {
 	for _, path := range sortedKeys(byAct) {
 		r := byAct[path]
 		if !h.timed(r.step) && !r.optional {
-			r.hi = r.lo
+			r.hi = h.undoneInside(r)
 		}
 		r.optional = r.optional || r.step.UndoKnown
 		r.units = append([]string{tryUnit(r.path)}, r.candidates()...)
@@ -253,6 +253,18 @@ func (h *history) inside(r *record, path string) {
 	}
 	r.lo = max(r.lo, e.Seq)
 	r.optional = r.optional && e.Kind == machine.TaskStopped && e.Attempt == 0
+}
+
+// undoneInside gives the last entry at which a composite may have ended of which nothing ends by time: what failed in it is
+// undone before it ends.
+func (h *history) undoneInside(r *record) int64 {
+	last := r.lo
+	for _, u := range h.undos {
+		if u.path != r.path && within(tryUnit(r.path), u.path) {
+			last = max(last, u.end)
+		}
+	}
+	return last
 }
 
 // timed says whether something in a composite may end by a timer, or by a person.
@@ -276,6 +288,17 @@ func (h *history) timed(s *plan.Step) bool {
 // candidates gives the units that an activation may be undone with, innermost first. What is around a composite that has a
 // compensation of its own is not among them.
 func (p *place) candidates() []string {
+	all := p.around()
+	for _, l := range slices.Backward(p.levels) {
+		if !l.catch && l.step.Undo != nil {
+			return all[:slices.Index(all, tryUnit(l.act))]
+		}
+	}
+	return all
+}
+
+// around gives the units that an activation lies in, innermost first.
+func (p *place) around() []string {
 	var out []string
 	for _, l := range slices.Backward(p.levels) {
 		if l.catch {
@@ -284,9 +307,6 @@ func (p *place) candidates() []string {
 		}
 		if l.step.Need > 0 || l.step.Action == "map" && l.step.Tolerate >= 0 {
 			out = append(out, scopeUnit(l.scope))
-		}
-		if l.step.Undo != nil {
-			return out
 		}
 		out = append(out, tryUnit(l.act))
 	}

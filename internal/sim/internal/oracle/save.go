@@ -48,9 +48,13 @@ func (h *history) savepoints() (sets [][]int, known bool) {
 	return sets, h.edges()
 }
 
-// reached says whether all that leads to a savepoint were tasks that succeeded before anything went wrong.
+// reached says whether all that leads to a savepoint were tasks that succeeded before anything went wrong. What fails without
+// a task may have failed in the moment in which the last of them succeeded, before the savepoint's turn came.
 func (h *history) reached(at int) bool {
 	b := h.Plan.Root
+	if slices.ContainsFunc(b.Steps, unprompted) {
+		return false
+	}
 	var from []int
 	for i := range at {
 		switch kind := b.Edge(i, at); {
