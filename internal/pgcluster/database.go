@@ -57,7 +57,7 @@ func (c *Cluster) create(tb testing.TB, source string) string {
 	c.number++
 	name := fmt.Sprintf("test_%d", c.number)
 	c.mu.Unlock()
-	if err := c.Exec(tb.Context(), "postgres", "create database "+name+" template "+quoteIdentifier(source)); err != nil {
+	if err := c.Exec(tb.Context(), "postgres", "create database "+name+" template "+quoteIdentifier(source)+c.copying); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
