@@ -126,11 +126,11 @@ func (s *stage) examine(ctx context.Context, runs []store.RunRow) error {
 
 func (s *stage) one(ctx context.Context, client *millrace.Client, row *store.RunRow, ledger []fleet.Line) error {
 	number, err := strconv.Atoi(strings.TrimPrefix(row.Key, "case-"))
-	if err != nil {
-		s.report.wrong(fmt.Sprintf("run %s has the key %q, which nobody asked for", row.ID, row.Key))
+	c := load.Draw(s.Seed, number)
+	if err != nil || c.Key != row.Key || c.Workflow != row.Workflow {
+		s.report.wrong(fmt.Sprintf("run %s of %s has the key %q, which nobody asked for", row.ID, row.Workflow, row.Key))
 		return nil
 	}
-	c := load.Draw(s.Seed, number)
 	view, err := client.Show(ctx, row.Tenant, row.ID, millrace.ShowOptions{Steps: 1})
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package chaos
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -167,7 +166,7 @@ func (p *planted) Start(ctx context.Context, all []store.Start) ([]store.Started
 		again := slices.Clone(all)
 		for i := range again {
 			run := *again[i].Run
-			run.ID, run.Key = uuid.Must(uuid.NewV7()).String(), run.Key+strings.Repeat("0", 6)
+			run.ID, run.Key = uuid.Must(uuid.NewV7()).String(), ""
 			again[i].Run = &run
 		}
 		if _, err := p.Store.Start(ctx, again); err != nil {

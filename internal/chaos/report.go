@@ -27,7 +27,7 @@ type Report struct {
 	Released   int // attempts that were given back
 	Again      int // handlers that succeeded for a task that one had succeeded for before
 	Redriven   int
-	Stall      time.Duration // the longest time, until the chaos was over, in which no step succeeded
+	Stall      time.Duration // the longest time without a step that succeeded, until the first one after the chaos
 	Slowest    time.Duration // the longest time until a start was accepted
 	Quiet      float64       // steps a second before the chaos
 	Chaos      float64       // and in it
@@ -63,18 +63,14 @@ func (r *Report) measure() {
 	slices.SortFunc(r.steps, time.Time.Compare)
 	quiet, chaos := 0, 0
 	last := r.began
-	for _, at := range append(r.steps, r.healed) {
-		if at.After(r.healed) {
+	for _, at := range r.steps {
+		r.Stall = max(r.Stall, at.Sub(last))
+		if last = at; at.After(r.healed) {
 			break
 		}
-		if at.After(r.began) {
-			r.Stall = max(r.Stall, at.Sub(last))
-			last = at
-		}
-		switch {
-		case at.Before(r.broke):
+		if at.Before(r.broke) {
 			quiet++
-		case at.Before(r.healed):
+		} else {
 			chaos++
 		}
 	}
