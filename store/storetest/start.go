@@ -19,6 +19,7 @@ var startTrials = []trial{
 	{name: "1,000 in one call keep their order and report per item", hold: startMany},
 	{name: "an id that exists gives the run that was started", hold: startRepeats},
 	{name: "an item that is refused disturbs no other", hold: startRefuses},
+	{name: "an item that starts nothing leaves nothing, whatever is beside it", hold: startLeavesNothing},
 	{name: "a time that is off is refused", hold: startSkewed},
 	{name: "the first task may be handed over", hold: startHandsOver},
 	{name: "a run keeps the version it started with", hold: startKeepsVersion},
@@ -134,6 +135,37 @@ func startRefuses(f *fixture) {
 	f.must(err)
 	if !errors.Is(out[0].Err, store.ErrRefused) {
 		f.Fatalf("a key with a NUL: %+v, want a refusal", out[0])
+	}
+}
+
+func startLeavesNothing(f *fixture) {
+	taken := f.beginAs(tenant, "taken", task("a"))
+	f.takeOne()
+	nothing := map[string]func(st *store.Start){
+		"skewed":   func(st *store.Start) { st.At = st.At.Add(time.Minute) },
+		"conflict": func(st *store.Start) { st.Run.Key, st.KeyHash[3] = "taken", st.KeyHash[3]+1 },
+		"repeat":   func(st *store.Start) { st.Run.Key = "taken" },
+		"known":    func(st *store.Start) { st.Run.ID = taken.ID },
+	}
+	for name, spoil := range nothing {
+		for beside, others := range map[string][]store.Start{
+			"nothing": nil, "one that is refused": {f.start(f.newRun(tenant, "a\x00b"))}, "one that is started": {f.start(f.newRun(tenant, ""))},
+		} {
+			st := f.start(f.newRun(tenant, ""), task("a"), machine.SetTimer{Key: "t", Due: f.now()}, put("v", 1, "1"))
+			spoil(&st)
+			out, err := f.s.Start(f.ctx, append([]store.Start{st}, others...))
+			f.must(err)
+			if out[0].Created {
+				f.Fatalf("%s beside %s: %+v", name, beside, out)
+			}
+			timers, _, err := f.s.Due(f.ctx, many)
+			f.must(err)
+			depths, err := f.s.Queues(f.ctx, tenant)
+			f.must(err)
+			if d := depths[0]; d.Ready+d.Delayed+d.Held > 0 || d.Leased != 1 || len(depths)+len(timers) > 1 {
+				f.Fatalf("%s beside %s: tasks %+v, timers %v", name, beside, depths, timers)
+			}
+		}
 	}
 }
 

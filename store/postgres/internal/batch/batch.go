@@ -29,6 +29,7 @@ type Batch struct {
 	members []*Member
 	byRun   map[wire.ID]*Member
 	Careful bool // all guards are asked; else it is a bet that those hold whose tasks are removed
+	bets    bool // that its only member wins: see lone
 
 	Now     machine.Time      // the database's, once it was sent
 	Won     []*Member         // once Advance was sent
@@ -143,8 +144,8 @@ var advanceSQLs = map[bool]string{false: advance(false), true: advance(true)}
 
 // Advance moves the runs of the members on, and says who has won.
 func (b *Batch) Advance(p *wire.Pipeline) {
-	if m := b.lone(); m != nil {
-		b.loneAdvance(p, m)
+	if b.bets = len(b.members) == 1 && !b.Careful; b.bets {
+		b.loneAdvance(p, b.members[0])
 		return
 	}
 	var g, free guardColumns

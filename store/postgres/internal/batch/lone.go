@@ -61,9 +61,10 @@ const (
 // loneRows is how many entries or tasks of one member are written one by one.
 const loneRows = 4
 
-// lone gives the only member of a batch that bets on it.
+// lone gives the only member of a batch that bets on it: what its run's row does not stand for undoes all. Of a batch that does
+// not bet, every statement asks who has won, however many there are.
 func (b *Batch) lone() *Member {
-	if len(b.members) == 1 && !b.Careful {
+	if b.bets {
 		return b.members[0]
 	}
 	return nil
@@ -90,6 +91,7 @@ func (b *Batch) loneAdvance(p *wire.Pipeline, m *Member) {
 
 // Lone adds the statements that make the only run of a batch, if it bets on that.
 func (b *Batch) Lone(p *wire.Pipeline, s *Starting) {
+	b.bets = true
 	h, r := &s.Member.Run.Header, s.Member.Run
 	if k := s.key(); k.key != "" {
 		p.Do(loneKeySQL, k.tenant, k.workflow, k.hash(), s.ID, s.KeyHash[:])
