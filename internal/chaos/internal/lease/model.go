@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -234,10 +235,11 @@ func explain(m porcupine.Model, run string, all []Operation) string {
 			longest = max(longest, len(p))
 		}
 	}
-	text := fmt.Sprintf("run %s: at most %d of %d operations can be explained:", run, longest, len(all))
+	var text strings.Builder
+	fmt.Fprintf(&text, "run %s: at most %d of %d operations can be explained:", run, longest, len(all))
 	slices.SortStableFunc(all, func(a, b Operation) int { return int(a.Call/1000 - b.Call/1000) })
 	for i := range all {
-		text += fmt.Sprintf("\n  %d-%d %s", all[i].Call/1000, all[i].Return/1000, &all[i])
+		fmt.Fprintf(&text, "\n  %d-%d %s", all[i].Call/1000, all[i].Return/1000, &all[i])
 	}
-	return text
+	return text.String()
 }

@@ -139,7 +139,7 @@ func (p *Proxy) accept() {
 
 // serve forwards one connection until one of its ends is gone.
 func (p *Proxy) serve(c net.Conn) {
-	s, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(context.Background(), "tcp", p.target) //nolint:contextcheck // a link ends with Close
+	s, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(context.Background(), "tcp", p.target)
 	if err != nil {
 		_ = c.Close() // the client hears what it would hear from a server that is gone
 		return
