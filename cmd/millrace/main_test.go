@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,12 +15,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/millrace-go/millrace/cmd/millrace/internal/cli"
 	"github.com/millrace-go/millrace/internal/pgcluster"
+	"github.com/millrace-go/millrace/store/postgres"
 )
 
 func TestMain(m *testing.M) {
@@ -30,38 +35,77 @@ func TestMain(m *testing.M) {
 // D4 R2 R5 R6 R8 N1 O1 O3 O5 A14 X4 X6 X8 X9 X10 X13 C1 C2 C3
 func TestCommands(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, scripts("testdata", nil))
+	testscript.Run(t, scripts(in(t, "testdata"), nil))
 }
 
-// TestCommandsOnPostgreSQL drives the program on a database of its own.
-// K1 O1 X2 C2
+// TestCommandsOnPostgreSQL drives the program on databases of its own: with the same scripts and the same answers, and with
+// what only PostgreSQL has.
+// K1 K3 O1 O5 X2 X4 X6 X8 X9 X10 C1 C2 C3
 func TestCommandsOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	c := pgcluster.Shared(t)
-	url := c.URL(c.Database(t))
-	testscript.Run(t, scripts(filepath.Join("testdata", "postgres"), map[string]string{"MILLRACE_DB": url}))
+	testscript.Run(t, scripts(in(t, "testdata"), func() map[string]string { return at(c, c.Copy(t, "cli", migrated)) }))
+	testscript.Run(t, scripts(in(t, "testdata", "postgres"), func() map[string]string { return at(c, c.Database(t)) }))
 }
 
-// scripts are those of a folder, run with more variables.
-func scripts(dir string, variables map[string]string) testscript.Params {
+// at are the variables by which a script finds a database: the program with all rights as MILLRACE_DB, others with the rest.
+func at(c *pgcluster.Cluster, database string) map[string]string {
+	host, port, _ := net.SplitHostPort(c.Address()) // it was joined
+	return map[string]string{
+		"MILLRACE_DB": c.URL(database), "OWNER": c.URL(database), "ADDRESS": c.Address(), "HOST": host, "PORT": port, "DATABASE": database,
+	}
+}
+
+// migrated makes the tables in the database at url.
+func migrated(ctx context.Context, url string) error {
+	st, err := postgres.Open(ctx, url, postgres.Options{Migrate: true})
+	if err != nil {
+		return err
+	}
+	return st.Close()
+}
+
+// in gives the scripts of a folder.
+func in(t *testing.T, folder ...string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(append(folder, "*.txtar")...))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts in %v: %v", folder, err)
+	}
+	return files
+}
+
+// scripts are those of files, each run on a database of its own: the one to which the variables lead that database gives,
+// or a file in its folder when that is nil. Lines that begin with [postgres] are for the former alone.
+func scripts(files []string, database func() map[string]string) testscript.Params {
 	return testscript.Params{
-		Dir: dir,
+		Files: files,
 		Setup: func(e *testscript.Env) error {
 			examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
 			e.Setenv("EXAMPLES", examples)
 			e.Setenv("LANG", "C.UTF-8")
 			e.Setenv("USER", "tester")
-			for name, value := range variables {
-				e.Setenv(name, value)
+			if database != nil {
+				for name, value := range database() {
+					e.Setenv(name, value)
+				}
 			}
 			return err
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "postgres" {
+				return false, fmt.Errorf("there is no condition %s", name)
+			}
+			return database != nil, nil
+		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"status": status,
-			"field":  field,
-			"keys":   keys,
-			"serve":  serve,
-			"damage": damage,
+			"status":     status,
+			"field":      field,
+			"keys":       keys,
+			"serve":      serve,
+			"damage":     damage,
+			"sql":        sql,
+			"substitute": substitute,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -85,10 +129,40 @@ func serve(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("SERVER", s.URL)
 }
 
+// sql STATEMENT..: runs statements in the script's database on PostgreSQL, with all rights.
+func sql(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: sql STATEMENT..")
+	}
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, ts.Getenv("OWNER"))
+	ts.Check(err)
+	for _, statement := range args {
+		_, err = conn.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol)
+		ts.Check(err)
+	}
+	ts.Check(conn.Close(ctx))
+}
+
+// substitute FILE..: puts the values of the script's variables in the place of ${NAME}.
+func substitute(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: substitute FILE..")
+	}
+	for _, name := range args {
+		text := os.Expand(ts.ReadFile(name), ts.Getenv)
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o600))
+	}
+}
+
 // damage KEY: writes garbage over the root document of the run with this key.
 func damage(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: damage KEY")
+	}
+	if ts.Getenv("OWNER") != "" {
+		sql(ts, false, []string{"update millrace.runs set doc = 'garbage' where key = '" + args[0] + "'"})
+		return
 	}
 	db, err := sqlite.OpenConn(ts.MkAbs(filepath.Join(".millrace", "millrace.db")), sqlite.OpenReadWrite)
 	ts.Check(err)

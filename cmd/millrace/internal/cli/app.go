@@ -116,7 +116,7 @@ database; a run that was interrupted, even by kill -9, goes on where it was.`,
 	root.SetFlagErrorFunc(flagError)
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "print one JSON document instead of text")
-	f.StringVar(&a.db, "db", os.Getenv("MILLRACE_DB"),
+	f.StringVar(&a.db, "db", "", // help shows defaults, and this one may hold a password
 		"the database, `sqlite:PATH` or postgres://... (default $MILLRACE_DB, else .millrace/millrace.db here or in a folder above)")
 	f.StringVar(&a.tenant, "tenant", orElse(os.Getenv("MILLRACE_TENANT"), "default"), "the `NAME` of the tenant whose workflows and runs are meant")
 	root.AddCommand(

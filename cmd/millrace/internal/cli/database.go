@@ -44,27 +44,29 @@ func (d database) logs() *logfile.Folder {
 // locate finds the database: the one that was named, else the nearest in this folder and those above, else the one that
 // would be made here.
 func (a *app) locate() (database, error) {
+	name := orElse(a.db, os.Getenv("MILLRACE_DB"))
 	switch {
-	case stores.Remote(a.db):
-		d, err := nearest()
-		d.named, d.url = true, a.db
+	case stores.Remote(name):
+		d, err := nearest("")
+		d.named, d.url = true, name
 		return d, err
-	case a.db != "":
-		return named(a.db)
+	case name != "":
+		return named(name)
 	}
-	return nearest()
+	return nearest(fileName)
 }
 
-// nearest finds the file in this folder and those above, else the one that would be made here.
-func nearest() (database, error) {
+// nearest finds the database that has a file of this name beside it, in this folder and those above; else the one that would be
+// made here. Without a name its folder is enough.
+func nearest(mark string) (database, error) {
 	here, err := os.Getwd()
 	if err != nil {
 		return database{}, fmt.Errorf("find the folder that this is: %w", err)
 	}
 	for dir := here; ; dir = filepath.Dir(dir) {
-		path := filepath.Join(dir, folderName, fileName)
-		if _, err := os.Stat(path); err == nil {
-			return database{path: path}, nil
+		folder := filepath.Join(dir, folderName)
+		if _, err := os.Stat(filepath.Join(folder, mark)); err == nil {
+			return database{path: filepath.Join(folder, fileName)}, nil
 		}
 		if dir == filepath.Dir(dir) {
 			return database{path: filepath.Join(here, folderName, fileName)}, nil
@@ -75,7 +77,7 @@ func nearest() (database, error) {
 func named(name string) (database, error) {
 	scheme, path, found := strings.Cut(name, ":")
 	if !found || scheme != "sqlite" || path == "" {
-		return database{}, usage("write --db sqlite:PATH or --db postgres://USER@HOST/DATABASE", "%q does not name a database", name)
+		return database{}, usage("write --db sqlite:PATH or --db postgres://USER@HOST/DATABASE", "%q does not name a database", stores.Redact(name))
 	}
 	path, err := filepath.Abs(strings.TrimPrefix(path, "//"))
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/runner/command"
 	"github.com/millrace-go/millrace/runner/httpcall"
-	"github.com/millrace-go/millrace/store"
 )
 
 // driveFlags are how a run is driven.
@@ -46,6 +45,7 @@ type drive struct {
 	caller   *httpcall.Caller
 	show     display
 	follower *millrace.Follower
+	troubled bool // the last look found the database in trouble
 }
 
 const (
@@ -161,16 +161,21 @@ func (d *drive) watch(ctx context.Context, ended chan error) (int, error) {
 func (d *drive) look(ctx context.Context) (done bool, status int, err error) {
 	v, err := d.view(ctx, millrace.ShowOptions{Live: true, Steps: -1})
 	d.st.Heard("look", err)
-	if err != nil && !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+	if err != nil && !patient.Passing(err) {
 		return true, statusStore, err
 	}
 	note := ""
-	if trouble := d.st.Trouble(); trouble.Err != nil {
-		if time.Since(trouble.Since) > time.Duration(d.flags.patience) {
-			return true, statusStore, trouble.Err
-		}
-		note = troubleNote(trouble.Err)
+	trouble := d.st.Trouble()
+	switch {
+	case trouble.Err == nil && d.troubled:
+		note = patient.Again
+	case trouble.Err == nil:
+	case time.Since(trouble.Since) > time.Duration(d.flags.patience):
+		return true, statusStore, trouble.Err
+	default:
+		note = patient.Note(trouble.Err)
 	}
+	d.troubled = trouble.Err != nil
 	if v == nil { // the next look may find the database again
 		return false, 0, nil
 	}
@@ -184,14 +189,6 @@ func (d *drive) look(ctx context.Context) (done bool, status int, err error) {
 		return true, statusWaiting, nil
 	}
 	return false, 0, nil
-}
-
-func troubleNote(err error) string {
-	note := "the database cannot be used now, trying again: " + err.Error()
-	if s, ok := errors.AsType[*store.StoreError](err); ok && s.Hint != "" {
-		note += "; " + s.Hint
-	}
-	return note
 }
 
 // drain waits until the engine has let go of everything. Another interrupt leaves at once.

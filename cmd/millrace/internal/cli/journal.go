@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/machine"
 )
@@ -67,15 +68,16 @@ func (j *journal) print(ctx context.Context) error {
 			return err
 		}
 	}
+	trouble := patient.Wait{For: followPatience, Tell: func(note string) { j.say("%s", note) }}
 	for {
-		ended, err := j.ended(ctx)
+		done, err := j.look(ctx)
+		if j.follow {
+			err = trouble.Bear(err)
+		}
 		if err != nil {
 			return err
 		}
-		if err := j.pages(ctx); err != nil {
-			return err
-		}
-		if !j.follow || ended {
+		if done {
 			break
 		}
 		<-time.After(followEvery)
@@ -86,11 +88,22 @@ func (j *journal) print(ctx context.Context) error {
 	return nil
 }
 
+// look prints what is new, and says whether that was all there will be.
+func (j *journal) look(ctx context.Context) (done bool, err error) {
+	ended, err := j.ended(ctx)
+	if err == nil {
+		err = j.pages(ctx)
+	}
+	return ended && err == nil, err
+}
+
 // ended says whether the run has ended: then what the journal holds now is all.
 func (j *journal) ended(ctx context.Context) (bool, error) {
 	if !j.follow {
 		return true, nil
 	}
+	ctx, cancel := limited(ctx)
+	defer cancel()
 	v, err := j.client.Show(ctx, j.tenant, j.id, millrace.ShowOptions{Live: true, Steps: 1})
 	if err != nil {
 		return false, err

@@ -57,7 +57,7 @@ func (a *app) logs(ctx context.Context, ref, step string, f said.Choice) error {
 	if err != nil {
 		return err
 	}
-	f.Tenant, f.Run, f.Step = a.tenant, id, step
+	f.Tenant, f.Run, f.Step, f.Patience = a.tenant, id, step, followPatience
 	p := &said.Printer{Client: client, Folder: db.logs(), Out: a.out, Err: a.err, JSON: a.json, Style: style(a.out)}
 	return p.Print(ctx, f)
 }

@@ -13,8 +13,7 @@ import (
 
 // later are commands of the command line's contract that this version does not have yet.
 var later = map[string]string{
-	"why": "use `millrace show`", "emit": "", "approvals": "", "approve": "", "reject": "", "server": "", "dev": "", "migrate": "",
-	"prune": "", "bench": "",
+	"why": "use `millrace show`", "emit": "", "approvals": "", "approve": "", "reject": "", "server": "", "dev": "", "bench": "",
 }
 
 // laterFlags are flags of the contract that this version does not have yet.

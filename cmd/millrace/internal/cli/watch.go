@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/voices"
 	"github.com/millrace-go/millrace/machine"
@@ -68,6 +69,7 @@ func (a *app) watchRun(ctx context.Context, client *millrace.Client, db database
 	if a.json {
 		w.show = &documents{app: a}
 	}
+	w.trouble = patient.Wait{For: followPatience, Tell: func(note string) { w.note = note }}
 	a.driving.Store(true)
 	defer a.driving.Store(false)
 	v, status, err := w.run(ctx)
@@ -93,7 +95,13 @@ type watch struct {
 	follower *millrace.Follower
 	room     *voices.Room
 	show     display
+	last     *millrace.View
+	note     string // about the database
+	trouble  patient.Wait
 }
+
+// followPatience is how long those who only look go on when the database cannot be used.
+const followPatience = 90 * time.Second
 
 const watchEvery = 200 * time.Millisecond
 
@@ -107,9 +115,11 @@ func (w *watch) run(ctx context.Context) (*millrace.View, int, error) {
 	}
 	for {
 		v, err := w.look(ctx)
-		switch {
-		case err != nil:
+		if err = w.bear(err); err != nil {
 			return nil, statusStore, err
+		}
+		switch {
+		case v == nil: // the next look may find the database again
 		case v.Status.Ended() && v.Status == machine.Succeeded:
 			return v, statusDone, nil
 		case v.Status.Ended():
@@ -127,6 +137,18 @@ func (w *watch) run(ctx context.Context) (*millrace.View, int, error) {
 	}
 }
 
+// bear waits out a fault of the database, and shows what it is.
+func (w *watch) bear(err error) error {
+	note := w.note
+	if err := w.trouble.Bear(err); err != nil {
+		return err
+	}
+	if w.last == nil || w.note == note {
+		return nil
+	}
+	return w.show.view(w.last, w.note)
+}
+
 // look shows how the run stands and what its attempts said meanwhile.
 func (w *watch) look(ctx context.Context) (*millrace.View, error) {
 	ctx, cancel := limited(ctx)
@@ -135,7 +157,8 @@ func (w *watch) look(ctx context.Context) (*millrace.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.show.view(v, ""); err != nil {
+	w.last = v
+	if err := w.show.view(v, w.note); err != nil {
 		return nil, err
 	}
 	if err := w.room.Listen(v, func(from voices.Voice, line string) { w.show.line(from.Path, line) }); err != nil {

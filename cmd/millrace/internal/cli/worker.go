@@ -19,12 +19,12 @@ import (
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/execute"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/runner/command"
 	"github.com/millrace-go/millrace/runner/httpcall"
-	"github.com/millrace-go/millrace/store"
 )
 
 // workerFlags are what a worker serves and how.
@@ -86,7 +86,7 @@ func (a *app) worker(ctx context.Context, places []string, f workerFlags) error 
 	if err != nil {
 		return err
 	}
-	w := &worker{app: a, flags: f, st: st, db: db, log: &execute.Log{Files: db.logs()}}
+	w := &worker{app: a, flags: f, st: &patient.Store{Store: st}, db: db, log: &execute.Log{Files: db.logs()}}
 	return errors.Join(w.run(ctx, folders, queues, secrets), st.Close())
 }
 
@@ -150,7 +150,7 @@ func (f workerFlags) limits() (map[string]int, error) {
 type worker struct {
 	*app
 	flags workerFlags
-	st    store.Store
+	st    *patient.Store
 	db    database
 	log   *execute.Log
 	mu    sync.Mutex // guards writing to standard error
@@ -189,10 +189,8 @@ func (w *worker) run(
 	if !w.flags.quiet {
 		w.greet(folders, eng.Owner())
 	}
-	select {
-	case err := <-ended:
+	if left, err := w.serve(ended); left {
 		return err
-	case <-w.interrupts:
 	}
 	w.tell("draining: what runs has %s to end; Ctrl-C again leaves at once", time.Duration(w.flags.grace))
 	stop()
@@ -203,6 +201,35 @@ func (w *worker) run(
 	case <-w.interrupts:
 		w.tell("left at once; what ran is taken up by another worker")
 		return exit(statusInterrupted)
+	}
+}
+
+// troubleAfter is how long the database may be away before a worker speaks of it.
+const troubleAfter = 2 * time.Second
+
+// serve waits until the worker is told to leave, and tells when the database cannot be used, and when it can again. Left says
+// that the engine has ended by itself.
+func (w *worker) serve(ended <-chan error) (left bool, err error) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	told := false
+	for {
+		select {
+		case err := <-ended:
+			return true, err
+		case <-w.interrupts:
+			return false, nil
+		case <-tick.C:
+		}
+		trouble := w.st.Trouble()
+		switch {
+		case trouble.Err == nil && told:
+			w.tell("%s", patient.Again)
+			told = false
+		case trouble.Err != nil && !told && time.Since(trouble.Since) >= troubleAfter:
+			w.tell("%s", patient.Note(trouble.Err))
+			told = true
+		}
 	}
 }
 

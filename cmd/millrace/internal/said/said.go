@@ -16,6 +16,7 @@ import (
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/execute"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/logfile"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/suggest"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/voices"
@@ -40,6 +41,8 @@ type Choice struct {
 	Attempt int    // only those with this number; 0: every one
 	Failed  bool   // only those that failed
 	Follow  bool   // go on until the run has ended
+	// Patience is how long it goes on when the database cannot be used.
+	Patience time.Duration
 }
 
 // Printer prints what attempts said.
@@ -86,27 +89,39 @@ type attemptText struct {
 }
 
 func (l *logs) tell(ctx context.Context) error {
-	for {
-		v, err := l.view(ctx)
+	if !l.Follow {
+		v, err := l.look(ctx)
 		if err != nil {
 			return err
 		}
-		if err := l.ended(ctx, v.Seq); err != nil {
+		return l.running(v)
+	}
+	trouble := patient.Wait{For: l.Patience, Tell: func(note string) { l.say("%s", note) }}
+	for {
+		v, err := l.look(ctx)
+		if err = trouble.Bear(err); err != nil {
 			return err
 		}
-		if !l.Follow {
-			return l.running(v)
-		}
-		if !l.Failed { // which of those that run will fail, nobody knows
-			if err := l.room.Listen(v, l.line); err != nil {
-				return err
-			}
-		}
-		if v.Status.Ended() {
+		if v != nil && v.Status.Ended() {
 			return l.room.Close()
 		}
 		<-time.After(followEvery)
 	}
+}
+
+// look prints what the attempts said that have ended, and, of a run that is followed, what the others say.
+func (l *logs) look(ctx context.Context) (*millrace.View, error) {
+	v, err := l.view(ctx)
+	if err == nil {
+		err = l.ended(ctx, v.Seq)
+	}
+	if err == nil && l.Follow && !l.Failed { // which of those that run will fail, nobody knows
+		err = l.room.Listen(v, l.line)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 func (l *logs) view(ctx context.Context) (*millrace.View, error) {

@@ -7,7 +7,7 @@ package stores
 
 import (
 	"context"
-	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -24,8 +24,7 @@ type Place struct {
 
 // Remote says whether name is the URL of a PostgreSQL database.
 func Remote(name string) bool {
-	scheme, _, found := strings.Cut(name, ":")
-	return found && (scheme == "postgres" || scheme == "postgresql")
+	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
 }
 
 // String tells people which database it is, without its password.
@@ -33,11 +32,19 @@ func (p Place) String() string {
 	if p.URL == "" {
 		return p.Path
 	}
-	u, err := url.Parse(p.URL)
-	if err != nil { // opening it says why
-		return "PostgreSQL"
-	}
-	return u.Redacted()
+	return Redact(p.URL)
+}
+
+// What may be a password in the name of a database, however it is written: what stands between a colon and the last @, and the
+// values of settings that are called so.
+var (
+	credentials = regexp.MustCompile(`^(?:(\w+://[^:/?@]*):.*|([^:/?@]+):[^/].*)@`)
+	settings    = regexp.MustCompile(`(?i)(password|passwd|secret|token)=('[^']*'|[^&\s]*)`)
+)
+
+// Redact gives the name of a database without what may be a password in it.
+func Redact(name string) string {
+	return settings.ReplaceAllString(credentials.ReplaceAllString(name, "$1$2:***@"), "$1=***")
 }
 
 // Open opens it. A file is made when it is not there, and brought up to this program's version; a schema of PostgreSQL when
