@@ -26,14 +26,18 @@ type Lanes struct {
 	cursor  int64                // where the next reading begins
 	hinted  bool                 // there may be new work anywhere
 	read    time.Time            // last reading
+	news    int                  // how often it was said that a lane may have work
+	before  int                  // what had been said when the reading began
 	dues    []machine.Time       // when tasks that were delayed here become ready, earliest first
 }
 
 // lane is a lane that this process serves. It may have work from a reading that lists it until one that does not, or until a
-// claim found less in it than was asked for.
+// claim found less in it than was asked for: one that began after the last news of it.
 type lane struct {
 	store.Lane
-	turn *node
+	turn  *node
+	news  int // which news was the last of it
+	asked int // the last news of all when a claim asked it last
 }
 
 const (
@@ -68,7 +72,7 @@ func (l *Lanes) Look(now time.Time, at machine.Time, full bool) bool {
 	if l.wait(now, full) > 0 {
 		return false
 	}
-	l.hinted, l.read = false, now
+	l.hinted, l.read, l.before = false, now, l.news
 	return true
 }
 
@@ -114,7 +118,7 @@ func (l *Lanes) Took(page []store.Lane) {
 		listed[x.ID] = !x.Paused
 	}
 	for id, x := range l.stocked {
-		if id > l.cursor && id <= last && !listed[id] {
+		if id > l.cursor && id <= last && !listed[id] && x.news <= l.before {
 			l.leave(x)
 		}
 	}
@@ -145,7 +149,7 @@ func (l *Lanes) Emptied(asked []store.LaneLimit, got []store.Claimed) {
 		by[got[i].Lane.ID]++
 	}
 	for _, x := range asked {
-		if n := l.stocked[x.Lane]; n != nil && by[x.Lane] < x.Limit {
+		if n := l.stocked[x.Lane]; n != nil && by[x.Lane] < x.Limit && n.news <= n.asked {
 			l.leave(n)
 		}
 	}
@@ -173,6 +177,8 @@ func (l *Lanes) group(queue string) *node {
 }
 
 func (l *Lanes) enter(x *lane) {
+	l.news++
+	x.news = l.news
 	if l.stocked[x.ID] == nil {
 		l.stocked[x.ID] = x
 		l.queues[x.Queue]++

@@ -157,6 +157,7 @@ func TestAReadingGoesPageByPageAndBeginsAnew(t *testing.T) {
 	if l.Look(now.Add(20*time.Millisecond), 0, false) {
 		t.Error("it reads on without a hint")
 	}
+	l.Look(now.Add(supply.Poll), 0, false)
 	l.Took(nil)
 	if l.Waiting("early") || l.Waiting("late") {
 		t.Error("what a reading did not list may have work all the same")
@@ -439,5 +440,42 @@ func TestOnlyWhoHasNothingAboardNeedNotWaitForSettlers(t *testing.T) {
 	a.Leave("b")
 	if a.Seats("b", over) || !a.Seats("b", over.Add(4*time.Millisecond)) {
 		t.Error("the next one is not put off for four times as long as it took")
+	}
+}
+
+// What was told while a claim or a reading was under way came too late for its answer: the answer does not say that it is gone.
+func TestNewsDuringACallOutliveItsAnswer(t *testing.T) {
+	t.Parallel()
+	lane := store.Lane{ID: 1, Tenant: "a", Handler: "work"}
+	named := store.Lane{Tenant: "a", Handler: "work"}
+	for name, call := range map[string]func(l *supply.Lanes, asked []store.LaneLimit, tell func()){
+		"claim": func(l *supply.Lanes, asked []store.LaneLimit, tell func()) {
+			tell()
+			l.Emptied(asked, nil)
+		},
+		"reading": func(l *supply.Lanes, asked []store.LaneLimit, tell func()) {
+			l.Emptied(asked, nil)
+			l.Hint()
+			l.Look(time.Unix(9, 0), 0, false)
+			tell()
+			l.Took(nil)
+		},
+	} {
+		for news, tell := range map[string]func(l *supply.Lanes){
+			"a settlement": func(l *supply.Lanes) { l.Expect(named) },
+			"a reading":    func(l *supply.Lanes) { l.Took([]store.Lane{lane}) },
+			"nothing":      func(*supply.Lanes) {},
+		} {
+			t.Run(name+", "+news, func(t *testing.T) {
+				t.Parallel()
+				s := supply.NewSlots(2, nil)
+				l := known(s, lane)
+				asked, _ := l.Share(s, false)
+				call(l, asked, func() { tell(l) })
+				if want := news != "nothing"; l.Waiting("") != want {
+					t.Errorf("it is known: %t; want %t", !want, want)
+				}
+			})
+		}
 	}
 }

@@ -205,6 +205,7 @@ func (d *division) ask(x *lane) bool {
 		d.limits = append(d.limits, store.LaneLimit{Lane: x.ID})
 	}
 	d.limits[i].Limit++
+	x.asked = d.lanes.news
 	d.reservation.Add(x.Queue)
 	d.lanes.given++
 	return true
