@@ -14,10 +14,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(fleet.Main(m, chaos.Crews())) }
 
-// What `make chaos` sets: minutes of chaos, and the seed.
+// What `make chaos` sets: minutes of chaos, and the seed; and a folder in which what processes wrote is kept.
 const (
 	minutesVariable = "MILLRACE_CHAOS_MINUTES"
 	seedVariable    = "MILLRACE_CHAOS_SEED"
+	folderVariable  = "MILLRACE_CHAOS_FOLDER"
 )
 
 // A10, A11
@@ -34,6 +35,9 @@ func TestNothingIsLostAndNothingIsDoneTwiceWhateverBreaks(t *testing.T) {
 		Seed: seed, Engines: 4, Every: 200 * time.Millisecond, Quiet: 5 * time.Second, Chaos: 65 * time.Second,
 		Settle: 40 * time.Second, Outage: 10 * time.Second, Outages: 30 * time.Second, Lease: 3 * time.Second,
 		Cluster: cluster, Database: cluster.Database(t), Folder: t.TempDir(), Log: t.Logf,
+	}
+	if folder := os.Getenv(folderVariable); folder != "" {
+		p.Folder = folder
 	}
 	if minutes > 0 {
 		p.Quiet, p.Chaos, p.Settle = 20*time.Second, time.Duration(minutes)*time.Minute, 2*time.Minute

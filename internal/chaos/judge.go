@@ -81,7 +81,10 @@ func (s *stage) accepted(runs []store.RunRow) error {
 		if byKey[c.Key] != a.Run {
 			s.report.wrong(fmt.Sprintf("%s was accepted as run %s; there is %q", c.Key, a.Run, byKey[c.Key]))
 		}
-		s.report.Slowest = max(s.report.Slowest, time.Duration(a.Took)*time.Millisecond)
+		if took := time.Duration(a.Took) * time.Millisecond; took > s.report.Slowest {
+			s.report.Slowest = took
+			s.Log("%6.1fs a start took %v, in %d tries", time.UnixMilli(a.At).Sub(s.report.broke).Seconds(), round(took), a.Tries)
+		}
 	}
 	return nil
 }

@@ -26,9 +26,11 @@ type Drive struct {
 
 // Accepted says that a start was acknowledged.
 type Accepted struct {
-	Case int    `json:"case"`
-	Run  string `json:"run"`
-	Took int64  `json:"took_ms"` // since it was first asked for
+	Case  int    `json:"case"`
+	Run   string `json:"run"`
+	At    int64  `json:"at"`      // when it was first asked for, in milliseconds since 1970
+	Took  int64  `json:"took_ms"` // from then until it was acknowledged
+	Tries int    `json:"tries"`
 }
 
 const acceptedEnding = ".accepted"
@@ -88,7 +90,9 @@ func (d *driver) start(ctx context.Context, n int) {
 	if n%10 == 0 {
 		times = 2
 	}
+	tries := 0
 	for times > 0 && ctx.Err() == nil {
+		tries++
 		s, err := d.engine.Start(ctx, millrace.StartRequest{Workflow: c.Workflow, Key: c.Key, Input: c.Input})
 		if errors.Is(err, millrace.ErrConflict) { // it never is one: the history shows it as a case that nobody accepted
 			return
@@ -98,9 +102,11 @@ func (d *driver) start(ctx context.Context, n int) {
 			continue
 		}
 		times--
-		if err := d.accepted(Accepted{Case: n, Run: s.RunID, Took: time.Since(begun).Milliseconds()}); err != nil {
+		took := time.Since(begun)
+		if err := d.accepted(Accepted{Case: n, Run: s.RunID, At: begun.UnixMilli(), Took: took.Milliseconds(), Tries: tries}); err != nil {
 			return
 		}
+		begun, tries = time.Now(), 0
 	}
 }
 
