@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -117,26 +115,32 @@ func (g *ground) exec(query string) {
 	}
 }
 
-// The same on PostgreSQL, with two processes and more on two pools, and connections that end between two steps.
+// The same on PostgreSQL, with processes on two pools, and connections that end between two steps: MILLRACE_SIM_POSTGRES says
+// how many seeds.
 func TestSeedsHoldTheInvariantsOnPostgreSQL(t *testing.T) {
 	t.Parallel()
-	n, from := setting(t, "MILLRACE_SIM_POSTGRES", few(postgresSeeds)), setting(t, "MILLRACE_SIM_FROM", 0)
 	chosen := options(t)
-	const shards = 2
-	for shard := range shards {
-		t.Run(strconv.Itoa(shard), func(t *testing.T) {
-			t.Parallel()
-			g := newGround(t)
-			for seed := from + shard; seed < from+n; seed += shards {
-				o := chosen
-				if seed%4 > 1 {
-					o.Strike = g.strike
-				}
-				if r := g.run(uint64(seed), o); len(r.Faults) > 0 {
-					t.Errorf("seed %d on PostgreSQL: go test ./internal/sim -run SeedsHoldTheInvariantsOnPostgreSQL, with "+
-						"MILLRACE_SIM_FROM=%d MILLRACE_SIM_POSTGRES=1\n%s", seed, seed, strings.Join(r.Faults, "\n"))
-				}
+	seedsOf(t, "MILLRACE_SIM_POSTGRES", few(16, 4), func(t *testing.T) func(seed uint64) sim.Report {
+		t.Helper()
+		g := newGround(t)
+		return func(seed uint64) sim.Report {
+			o := chosen
+			if seed%4 > 1 {
+				o.Strike = g.strike
 			}
-		})
+			return g.run(seed, o)
+		}
+	})
+}
+
+// F12. Not where connections end: the pool finds out by itself about one that rested for a second of real time.
+func TestEqualSeedsGiveEqualTracesOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	for seed := range uint64(few(2, 1)) {
+		o := sim.Options{Steps: 100}
+		if a, b := g.run(seed, o), g.run(seed, o); a.Hash != b.Hash {
+			t.Errorf("seed %d: two executions differ", seed)
+		}
 	}
 }

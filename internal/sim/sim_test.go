@@ -17,18 +17,14 @@ import (
 	"github.com/millrace-go/millrace/store/sqlite"
 )
 
-// ciSeeds is how many seeds the tests run when nobody says otherwise; with the race detector, which there is nothing for on
-// one goroutine, a tenth.
-const (
-	ciSeeds       = 2000
-	sqliteSeeds   = 20
-	postgresSeeds = 20
-)
+// ciSeeds is how many seeds the tests run in memory when nobody says otherwise; with the race detector, which there is nothing
+// for on one goroutine, a tenth.
+const ciSeeds = 2000
 
-// few gives a tenth of so many seeds, and two at least, where the tests have to be quick.
-func few(n int) int {
+// few gives the first number, or the second where the tests have to be quick.
+func few(n, quick int) int {
 	if raced || testing.Short() {
-		return max(n/10, 2)
+		return quick
 	}
 	return n
 }
@@ -86,11 +82,7 @@ func (c *tally) add(r sim.Report) {
 // MILLRACE_SIM_FROM choose the seeds.
 func TestSeedsHoldTheInvariants(t *testing.T) {
 	t.Parallel()
-	all := ciSeeds
-	if raced || testing.Short() {
-		all = ciSeeds / 10
-	}
-	n, from := setting(t, "MILLRACE_SIM_SEEDS", all), setting(t, "MILLRACE_SIM_FROM", 0)
+	n, from := setting(t, "MILLRACE_SIM_SEEDS", few(ciSeeds, ciSeeds/10)), setting(t, "MILLRACE_SIM_FROM", 0)
 	chosen := options(t)
 	sum := &tally{marks: map[string]int{}}
 	t.Run("seeds", func(t *testing.T) {
@@ -131,23 +123,35 @@ func TestSeedsHoldTheInvariants(t *testing.T) {
 	}
 }
 
-// The same on SQLite, with fewer seeds.
+// The same on SQLite, with fewer seeds: MILLRACE_SIM_SQLITE says how many.
 func TestSeedsHoldTheInvariantsOnSQLite(t *testing.T) {
 	t.Parallel()
-	n := sqliteSeeds
-	if raced || testing.Short() {
-		n = 2
-	}
-	for shard := range 2 {
+	chosen := options(t)
+	seedsOf(t, "MILLRACE_SIM_SQLITE", few(20, 2), func(t *testing.T) func(seed uint64) sim.Report {
+		t.Helper()
+		return func(seed uint64) sim.Report {
+			path := filepath.Join(t.TempDir(), strconv.FormatUint(seed, 10)+".db")
+			o := chosen
+			o.Open = func(now func() machine.Time) (store.Store, error) {
+				return sqlite.Open(t.Context(), path, sqlite.Options{Clock: now})
+			}
+			return sim.Run(t.Context(), seed, o)
+		}
+	})
+}
+
+// seedsOf runs as many seeds as a variable says, by default n, in two tests side by side, each on ground of its own.
+func seedsOf(t *testing.T, variable string, n int, ground func(t *testing.T) func(seed uint64) sim.Report) {
+	t.Helper()
+	const shards = 2
+	n, from := setting(t, variable, n), setting(t, "MILLRACE_SIM_FROM", 0)
+	for shard := range min(shards, n) {
 		t.Run(strconv.Itoa(shard), func(t *testing.T) {
 			t.Parallel()
-			for seed := shard; seed < n; seed += 2 {
-				path := filepath.Join(t.TempDir(), strconv.Itoa(seed)+".db")
-				r := sim.Run(t.Context(), uint64(seed), sim.Options{Open: func(now func() machine.Time) (store.Store, error) {
-					return sqlite.Open(t.Context(), path, sqlite.Options{Clock: now})
-				}})
-				if len(r.Faults) > 0 {
-					t.Fatal(r)
+			run := ground(t)
+			for seed := from + shard; seed < from+n; seed += shards {
+				if r := run(uint64(seed)); len(r.Faults) > 0 {
+					t.Errorf("again with MILLRACE_SIM_FROM=%d %s=1: %s", seed, variable, r)
 				}
 			}
 		})
