@@ -56,6 +56,7 @@ type Engine struct {
 	later    []*flight // flights that must wait before they are tried again
 	slots    *supply.Slots
 	lanes    *supply.Lanes
+	lists    lists
 	overdue  int // attempts that were settled while their handlers still run
 	steady   time.Time
 	polled   time.Time
@@ -105,7 +106,7 @@ func build(st store.Store, c Config) *Engine {
 	}
 	e := &Engine{
 		st: st, cfg: c, clock: c.Clock, log: c.Logger, host: host,
-		held: map[taskKey]*Attempt{}, flights: map[runKey]*flight{}, faults: map[string]bool{},
+		lists: newLists(), held: map[taskKey]*Attempt{}, flights: map[runKey]*flight{}, faults: map[string]bool{},
 		signals: newSignals(), secrets: secrets.Secrets{Find: c.Secrets},
 	}
 	e.random = rand.New(rand.NewPCG(c.Seed, 0x6d696c6c72616365)) //nolint:gosec // tokens need be distinct, not secret

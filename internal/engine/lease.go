@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/millrace-go/millrace/internal/engine/internal/rounds"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
@@ -85,27 +86,55 @@ func (e *Engine) ask(ctx context.Context, op string, held []*Attempt, lease time
 	return nil
 }
 
-const (
-	sweepLimit   = 1_000
-	timerLimit   = 1_000
-	messageLimit = 1_000
-)
+const atOnce = 1_000 // expired leases, timers or messages that are read at once, unless those of damaged runs lie before others
+
+// lists is how far the lists are read in which what waits lies oldest first.
+type lists struct{ expired, timers, messages rounds.Window }
+
+func newLists() lists {
+	w := rounds.Window{Least: atOnce}
+	return lists{w, w, w}
+}
+
+// further repeats look, which reads a list as far as its window goes and gives how many rows it read and how many of them were
+// new, as long as there is only what nobody can work off.
+func (e *Engine) further(w *rounds.Window, look func(limit int) (read, news int, err error)) (int, error) {
+	for {
+		e.mu.Lock()
+		limit := w.Rows()
+		e.mu.Unlock()
+		read, news, err := look(limit)
+		if err != nil {
+			return 0, err
+		}
+		underway := e.pending()
+		e.mu.Lock()
+		again := w.Saw(read, news, underway)
+		e.mu.Unlock()
+		if !again {
+			return news, nil
+		}
+	}
+}
 
 // SweepOnce declares lost the attempts whose holder is proved dead, and, once this process has polled without a gap for a
 // renewal and 5 s more, those whose lease ran out: a holder that could not reach the store either had its chance by then.
 // What this process holds itself without knowing of it, by a claim whose answer was lost, it releases instead; so that it
 // comes first, the others leave an expired lease alone for a while. It gives the number of attempts.
 func (e *Engine) SweepOnce(ctx context.Context) (int, error) {
+	return e.further(&e.lists.expired, func(limit int) (int, int, error) { return e.sweep(ctx, limit) })
+}
+
+func (e *Engine) sweep(ctx context.Context, limit int) (read, n int, err error) {
 	c, cancel := e.call(ctx)
 	defer cancel()
-	expired, err := e.st.Expired(c, sweepLimit)
+	expired, err := e.st.Expired(c, limit)
 	if err := e.fault("find expired leases", err); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heardPoll()
-	n := 0
 	for i := range expired {
 		l := &expired[i]
 		kind := e.verdict(l)
@@ -125,7 +154,7 @@ func (e *Engine) SweepOnce(ctx context.Context) (int, error) {
 	if n > 0 {
 		e.signals.settle.Raise()
 	}
-	return n, nil
+	return len(expired), n, nil
 }
 
 const ownFirst = 5 * time.Second // how long an expired lease is left to its owner
@@ -156,15 +185,18 @@ func (e *Engine) minds(tenant, run string) bool {
 
 // FireOnce takes the timers that are due and gives the number of those that it had not taken before.
 func (e *Engine) FireOnce(ctx context.Context) (int, error) {
-	due, next, err := e.dueTimers(ctx)
+	return e.further(&e.lists.timers, func(limit int) (int, int, error) { return e.fire(ctx, limit) })
+}
+
+func (e *Engine) fire(ctx context.Context, limit int) (read, n int, err error) {
+	due, next, err := e.dueTimers(ctx, limit)
 	if err := e.fault("find due timers", err); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heardPoll()
 	e.nextDue = next
-	n := 0
 	for _, t := range due {
 		x := &fact{due: t.Due, event: machine.Event{Kind: machine.TimerFired, Path: t.Key, Cause: t.Cause}}
 		if e.addOnce(e.flight(t.Tenant, t.RunID), x) {
@@ -174,16 +206,16 @@ func (e *Engine) FireOnce(ctx context.Context) (int, error) {
 	if n > 0 {
 		e.signals.settle.Raise()
 	}
-	return n, nil
+	return len(due), n, nil
 }
 
 // dueTimers reads the timers that are due, of the engine's own run when it has one, and the time of the next.
-func (e *Engine) dueTimers(ctx context.Context) (due []store.Timer, next machine.Time, err error) {
+func (e *Engine) dueTimers(ctx context.Context, limit int) (due []store.Timer, next machine.Time, err error) {
 	c, cancel := e.call(ctx)
 	defer cancel()
 	only := e.cfg.Only
 	if only == nil {
-		return e.st.Due(c, timerLimit)
+		return e.st.Due(c, limit)
 	}
 	at, err := e.st.Clock(c)
 	if err != nil {
@@ -214,16 +246,19 @@ func (e *Engine) nextTimer(idle time.Duration) time.Duration {
 
 // DeliverOnce takes the messages that wait in inboxes and gives the number of those that it had not taken before.
 func (e *Engine) DeliverOnce(ctx context.Context) (int, error) {
+	return e.further(&e.lists.messages, func(limit int) (int, int, error) { return e.deliver(ctx, limit) })
+}
+
+func (e *Engine) deliver(ctx context.Context, limit int) (read, n int, err error) {
 	c, cancel := e.call(ctx)
 	defer cancel()
-	messages, err := e.st.Inbox(c, messageLimit)
+	messages, err := e.st.Inbox(c, limit)
 	if err := e.fault("read inboxes", err); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heardPoll()
-	n := 0
 	for i := range messages {
 		m := &messages[i]
 		if !e.minds(m.Tenant, m.RunID) {
@@ -236,7 +271,7 @@ func (e *Engine) DeliverOnce(ctx context.Context) (int, error) {
 	if n > 0 {
 		e.signals.settle.Raise()
 	}
-	return n, nil
+	return len(messages), n, nil
 }
 
 // BeatOnce tells the store that this process lives and what it serves, and reads the store's clock.
