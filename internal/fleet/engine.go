@@ -33,7 +33,7 @@ func engineProcess(crews map[string]Crew) int {
 		last.Error = err.Error()
 	}
 	if err = errors.Join(err, say.Encode(last)); err != nil {
-		fmt.Fprintln(os.Stderr, err) //nolint:forbidigo // it is the process's log
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"testing"
 	"time"
@@ -72,10 +73,8 @@ func Main(m *testing.M, crews map[string]Crew) int {
 	if !IsEngine() {
 		return m.Run()
 	}
-	all := map[string]Crew{Work: {Handlers: workers}}
-	for name, c := range crews {
-		all[name] = c
-	}
+	all := map[string]Crew{Work: {Handlers: Workers}}
+	maps.Copy(all, crews)
 	return engineProcess(all)
 }
 

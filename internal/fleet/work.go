@@ -23,8 +23,8 @@ type Order struct {
 	Gates map[string]string `json:"gates,omitempty"`
 }
 
-// workers gives the handlers of the crew Work.
-func workers(w *Workplace) []millrace.Handler {
+// Workers gives the handlers of the crew Work.
+func Workers(w *Workplace) []millrace.Handler {
 	names := w.Options.Handlers
 	if len(names) == 0 {
 		names = []string{Work}
