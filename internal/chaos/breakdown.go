@@ -10,13 +10,19 @@ import (
 	"github.com/millrace-go/millrace/internal/pgcluster"
 )
 
-// databaseFaults are what befalls the server and the network before it.
-func (n *nemesis) databaseFaults() []fault {
+// serverFaults are what befalls the server.
+func (n *nemesis) serverFaults() []fault {
 	return []fault{
 		{"crash of the server", 3, func(ctx context.Context, l *lane) error { return n.crash(ctx, l.between(0, 2*time.Second)) }},
 		{"pg_terminate_backend", 4, func(ctx context.Context, l *lane) error { return n.terminate(ctx, l.random.Float64()) }},
 		{"locks", 3, n.lock},
 		{"no connection left", 2, n.eat},
+	}
+}
+
+// networkFaults are what befalls the network before it.
+func (n *nemesis) networkFaults() []fault {
+	return []fault{
 		{"cut", 4, func(_ context.Context, l *lane) error {
 			n.proxy.Cut(l.random.Float64())
 			return nil

@@ -32,8 +32,8 @@ func TestNothingIsLostAndNothingIsDoneTwiceWhateverBreaks(t *testing.T) {
 	t.Logf("seed %d", seed)
 	cluster := pgcluster.Start(t, pgcluster.Options{Settings: map[string]string{"max_connections": "60"}})
 	p := chaos.Plan{
-		Seed: seed, Engines: 4, Every: 200 * time.Millisecond, Quiet: 5 * time.Second, Chaos: 65 * time.Second,
-		Settle: 40 * time.Second, Outage: 10 * time.Second, Outages: 30 * time.Second, Lease: 3 * time.Second,
+		Seed: seed, Engines: 4, Every: 200 * time.Millisecond, Quiet: 5 * time.Second, Chaos: 50 * time.Second,
+		Settle: 40 * time.Second, Outage: 10 * time.Second, Outages: 20 * time.Second, Lease: 3 * time.Second,
 		Cluster: cluster, Database: cluster.Database(t), Folder: t.TempDir(), Log: t.Logf,
 	}
 	if folder := os.Getenv(folderVariable); folder != "" {
@@ -41,7 +41,7 @@ func TestNothingIsLostAndNothingIsDoneTwiceWhateverBreaks(t *testing.T) {
 	}
 	if minutes > 0 {
 		p.Quiet, p.Chaos, p.Settle = 20*time.Second, time.Duration(minutes)*time.Minute, 2*time.Minute
-		p.Outage, p.Outages = time.Minute, 8*time.Minute
+		p.Outage, p.Outages, p.Every = time.Minute, 7*time.Minute, 125*time.Millisecond
 	}
 	play(t, &p)
 }

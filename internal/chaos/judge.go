@@ -43,8 +43,14 @@ func (s *stage) judge(ctx context.Context) error {
 		return err
 	}
 	s.report.measure()
+	if limit := s.Outage + patience; s.report.Stall > limit || s.report.Slowest > limit {
+		s.report.wrong(fmt.Sprintf("the longest stall was %v, the slowest start took %v; want %v at most", round(s.report.Stall), round(s.report.Slowest), limit))
+	}
 	return s.logs()
 }
+
+// patience is for how long nothing need go on because of what is no outage.
+const patience = 20 * time.Second
 
 // runs reads all runs there are.
 func (s *stage) runs(ctx context.Context) (all []store.RunRow, err error) {

@@ -37,6 +37,9 @@ type lane struct {
 	faults []fault
 }
 
+// outages is the number of the lane in which the server is away for long, when it is time for that.
+const outages = 3
+
 func (l *lane) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(l.random.Int64N(int64(high-low)))
 }
@@ -75,7 +78,8 @@ func (n *nemesis) rage(ctx context.Context) error {
 	n.outage = time.Now().Add(n.Outages)
 	half := len(n.seats) / 2
 	lanes := []*lane{
-		n.lane(1, n.seats[:half], n.processFaults()), n.lane(2, n.seats[half:], n.processFaults()), n.lane(3, nil, n.databaseFaults()),
+		n.lane(1, n.seats[:half], n.processFaults()), n.lane(2, n.seats[half:], n.processFaults()),
+		n.lane(outages, nil, n.serverFaults()), n.lane(4, nil, n.networkFaults()),
 	}
 	over, cancel := context.WithTimeout(ctx, n.Chaos)
 	defer cancel()
@@ -109,7 +113,7 @@ func (n *nemesis) drive(ctx context.Context, l *lane) error {
 
 // draw gives what breaks next; ok is false when that is nothing for now.
 func (n *nemesis) draw(l *lane) (f fault, ok bool) {
-	if l.seats == nil && n.Outage > 0 && !time.Now().Before(n.outage) {
+	if l.number == outages && n.Outage > 0 && !time.Now().Before(n.outage) {
 		n.outage = n.outage.Add(n.Outages + n.Outage)
 		return fault{kind: "outage", strike: func(ctx context.Context, _ *lane) error { return n.crash(ctx, n.Outage) }}, true
 	}
