@@ -41,7 +41,7 @@ func (g *ground) books(broken ...string) *fleet.Books {
 	return b
 }
 
-// A1, F2
+// A1
 func TestProcessesShareTheWork(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{2, 8} {
