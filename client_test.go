@@ -314,7 +314,7 @@ func (b *bench) until(id string, good func(*millrace.View) bool) *millrace.View 
 	defer stop()
 	changed := make(chan struct{}, 1)
 	go func() {
-		_ = b.st.Watch(ctx, func() {
+		_ = b.st.Watch(ctx, func(store.Hint) {
 			select {
 			case changed <- struct{}{}:
 			default:

@@ -122,10 +122,10 @@ type Worker interface {
 	// Retire removes a process's row: it holds nothing any more. One that is not there is no mistake.
 	Retire(ctx context.Context, owner string) error
 	// Watch calls wake after every commit, by this handle or another, that may have made work: a task, a timer, a message, a
-	// stop. It may call it without cause, and once for several commits. wake runs in Watch's own goroutine, never twice at a
-	// time; hints may be lost while a process dies, so that whoever waits polls too. Watch blocks until ctx ends, and then
-	// returns nil.
-	Watch(ctx context.Context, wake func()) error
+	// stop. It may call it without cause, and once for several commits. The hint says where, as far as that is known. wake runs
+	// in Watch's own goroutine, never twice at a time; hints may be lost while a process dies, so that whoever waits polls too.
+	// Watch blocks until ctx ends, and then returns nil.
+	Watch(ctx context.Context, wake func(Hint)) error
 }
 
 // Lane is a division of the supply of ready tasks.

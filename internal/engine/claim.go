@@ -194,6 +194,26 @@ func (e *Engine) Hint() {
 	e.signals.wake()
 }
 
+// hear takes a hint of the store's Watch.
+func (e *Engine) hear(h store.Hint) {
+	if len(h.Lanes) == 0 {
+		e.Hint()
+		return
+	}
+	served := false
+	e.mu.Lock()
+	for _, lane := range h.Lanes {
+		if e.cfg.Handlers[lane.Handler] != nil {
+			e.lanes.Expect(lane)
+			served = true
+		}
+	}
+	e.mu.Unlock()
+	if served {
+		e.signals.ready()
+	}
+}
+
 // heardPoll notes that a poll succeeded: only a process that has polled without a gap for a while declares losses. The caller
 // holds e.mu.
 func (e *Engine) heardPoll() {

@@ -19,10 +19,15 @@ func newSignals() signals {
 	return signals{claim: s(), guest: s(), settle: s(), visit: s(), control: s(), timer: s(), timeout: s(), inbox: s(), change: s()}
 }
 
-// wake hints at new work of any kind.
-func (s *signals) wake() {
+// ready hints at tasks that are ready.
+func (s *signals) ready() {
 	s.claim.Raise()
 	s.guest.Raise()
+}
+
+// wake hints at new work of any kind.
+func (s *signals) wake() {
+	s.ready()
 	s.control.Raise()
 	s.timer.Raise()
 	s.inbox.Raise()
@@ -116,7 +121,7 @@ func (e *Engine) watch(ctx context.Context) {
 			e.pause(ctx, nil, hintGap)
 			e.Hint()
 		})
-		err := e.st.Watch(ctx, e.Hint)
+		err := e.st.Watch(ctx, e.hear)
 		first.Wait()
 		if ctx.Err() != nil {
 			return

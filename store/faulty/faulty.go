@@ -180,7 +180,7 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 }
 
 // Watch is that of the store underneath, under the plan.
-func (s *Store) Watch(ctx context.Context, wake func()) error {
+func (s *Store) Watch(ctx context.Context, wake func(store.Hint)) error {
 	return s.call(ctx, "Watch", func() error { return s.inner.Watch(ctx, wake) })
 }
 

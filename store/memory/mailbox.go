@@ -23,7 +23,7 @@ func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, er
 			out[i] = fmt.Errorf("message to run %s: %w", m.RunID, err)
 		}
 	}
-	s.hint()
+	s.hint(store.Hint{})
 	return out, nil
 }
 

@@ -37,7 +37,7 @@ type Store struct {
 	messages  int64 // the last Seq given
 	dead      map[string]bool
 	processes map[string]store.ProcessRow
-	watchers  map[chan struct{}]struct{}
+	watchers  map[chan store.Hint]struct{}
 }
 
 var _ store.Store = (*Store)(nil)
@@ -101,7 +101,7 @@ func New(clock func() machine.Time) *Store {
 		pauses:    map[paused]store.Pause{},
 		dead:      map[string]bool{},
 		processes: map[string]store.ProcessRow{},
-		watchers:  map[chan struct{}]struct{}{},
+		watchers:  map[chan store.Hint]struct{}{},
 	}
 }
 
@@ -144,14 +144,14 @@ func (s *Store) Close() error {
 }
 
 // Watch is [store.Worker.Watch]: hints come at once, from this process alone.
-func (s *Store) Watch(ctx context.Context, wake func()) error {
+func (s *Store) Watch(ctx context.Context, wake func(store.Hint)) error {
 	if err := s.enter(ctx, "watch"); err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
 		return err
 	}
-	hints := make(chan struct{}, 1)
+	hints := make(chan store.Hint, 1)
 	s.watchers[hints] = struct{}{}
 	s.leave()
 	defer func() {
@@ -165,19 +165,16 @@ func (s *Store) Watch(ctx context.Context, wake func()) error {
 			return nil
 		case <-s.closed:
 			return &store.StoreError{Op: "watch", Kind: store.ErrUnusable, Hint: "open it again", Err: errors.New("the store is closed")}
-		case <-hints:
-			wake()
+		case h := <-hints:
+			wake(h)
 		}
 	}
 }
 
 // hint is called under the mutex.
-func (s *Store) hint() {
+func (s *Store) hint(h store.Hint) {
 	for hints := range s.watchers {
-		select {
-		case hints <- struct{}{}:
-		default:
-		}
+		h.Send(hints)
 	}
 }
 
@@ -187,7 +184,7 @@ func (s *Store) Bury(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dead[owner] = true
-	s.hint()
+	s.hint(store.Hint{})
 }
 
 // Damage writes over a document of a run, the root's at "": tests call it where somebody would change a database by hand.

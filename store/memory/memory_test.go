@@ -62,7 +62,7 @@ func TestClosingEndsWhoWatches(t *testing.T) {
 	t.Parallel()
 	s, _ := withHeldTask(t)
 	ended := make(chan error, 1)
-	go func() { ended <- s.Watch(t.Context(), func() {}) }()
+	go func() { ended <- s.Watch(t.Context(), func(store.Hint) {}) }()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

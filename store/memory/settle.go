@@ -27,11 +27,15 @@ func (s *Store) Start(ctx context.Context, starts []store.Start) ([]store.Starte
 	}
 	defer s.leave()
 	now := s.clock()
+	var told store.Hints
 	out := make([]store.Started, len(starts))
 	for i := range starts {
 		out[i] = s.start(&starts[i], now)
+		if out[i].Created {
+			told.Add(&starts[i].Settlement, out[i].Handed)
+		}
 	}
-	s.hint()
+	told.Tell(s.hint)
 	return out, nil
 }
 
@@ -90,12 +94,16 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 	}
 	defer s.leave()
 	now := s.clock()
+	var told store.Hints
 	out := make([]store.Settled, len(settlements))
 	for i := range settlements {
 		out[i] = s.settle(&settlements[i], now)
 		out[i].Clock = now
+		if out[i].Result == store.Won {
+			told.Add(&settlements[i], out[i].Handed)
+		}
 	}
-	s.hint()
+	told.Tell(s.hint)
 	return out, nil
 }
 

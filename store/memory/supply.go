@@ -47,7 +47,7 @@ func (s *Store) Unpause(ctx context.Context, tenant string, kind store.PauseKind
 	}
 	delete(s.pauses, id)
 	s.flagLanes()
-	s.hint()
+	s.hint(store.Hint{})
 	return true, nil
 }
 

@@ -5,11 +5,14 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/millrace-go/millrace/store"
 )
 
 // hints tells watchers of commits: of this handle at once, of others by NOTIFY, sent after the commit and apart from it, at
@@ -21,9 +24,10 @@ type hints struct {
 	work sync.WaitGroup
 
 	mu       sync.Mutex
-	watchers map[chan struct{}]struct{}
+	watchers map[chan store.Hint]struct{}
 	sending  bool // somebody is about to send
 	again    bool // something was committed since
+	untold   store.Hint
 	quit     context.CancelFunc
 }
 
@@ -40,7 +44,7 @@ func newHints(s *Store, url string) *hints {
 	}
 	mark := make([]byte, 8)
 	_, _ = rand.Read(mark) // it never fails
-	return &hints{s: s, url: url, me: hex.EncodeToString(mark), watchers: map[chan struct{}]struct{}{}}
+	return &hints{s: s, url: url, me: hex.EncodeToString(mark), watchers: map[chan store.Hint]struct{}{}}
 }
 
 // channel is where hints of this schema go. Its name is cut like any other of PostgreSQL.
@@ -55,14 +59,17 @@ func (h *hints) channel() string {
 }
 
 // hint wakes all watchers of this handle, and has other handles told.
-func (h *hints) hint() {
+func (h *hints) hint(what store.Hint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.wake()
+	h.wake(what)
 	if h.s.o.NoHints {
 		return
 	}
-	h.again = true
+	if h.again {
+		what = what.And(h.untold)
+	}
+	h.again, h.untold = true, what
 	if h.sending {
 		return
 	}
@@ -75,12 +82,9 @@ func (h *hints) hint() {
 }
 
 // wake is called under the mutex.
-func (h *hints) wake() {
+func (h *hints) wake(what store.Hint) {
 	for w := range h.watchers {
-		select {
-		case w <- struct{}{}:
-		default:
-		}
+		what.Send(w)
 	}
 }
 
@@ -88,21 +92,44 @@ func (h *hints) wake() {
 func (h *hints) send() {
 	ctx, cancel := h.s.untilClosed()
 	defer cancel()
-	for h.more() {
+	for text, more := h.more(); more; text, more = h.more() {
 		// A hint that is lost is made good by polling.
-		_, _ = h.s.pool.Exec(ctx, "select pg_notify($1, $2)", h.channel(), h.me)
+		_, _ = h.s.pool.Exec(ctx, "select pg_notify($1, $2)", h.channel(), text)
 		if !pause(ctx, hintEvery) {
 			return
 		}
 	}
 }
 
-func (h *hints) more() bool {
+// more gives the text of the next notification, if there is something to tell.
+func (h *hints) more() (text string, more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sending = h.again
 	h.again = false
-	return h.sending
+	return h.me + written(h.untold), h.sending
+}
+
+const longestHint = 4_000 // bytes of lanes in a notification, which may have 8,000
+
+// written gives the lanes of a hint as text; empty: anywhere.
+func written(what store.Hint) string {
+	if len(what.Lanes) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(what.Lanes)
+	if err != nil || len(text) > longestHint {
+		return ""
+	}
+	return string(text)
+}
+
+// read is the opposite of written; what cannot be read is anywhere.
+func read(text string) (what store.Hint) {
+	if json.Unmarshal([]byte(text), &what.Lanes) != nil {
+		return store.Hint{}
+	}
+	return what
 }
 
 // untilClosed gives a context that ends when the store is closed.
@@ -131,8 +158,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // join adds a watcher; the first has the handle listen, until the last one leaves.
-func (h *hints) join() (watcher chan struct{}, leave func()) {
-	watcher = make(chan struct{}, 1)
+func (h *hints) join() (watcher chan store.Hint, leave func()) {
+	watcher = make(chan store.Hint, 1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.watchers[watcher] = struct{}{}
@@ -188,11 +215,12 @@ func (h *hints) listen(ctx context.Context) error {
 	if err := h.probe(ctx, conn); err != nil {
 		return err
 	}
+	what := store.Hint{} // what was committed while nobody listened may be anything
 	for {
-		h.mu.Lock() // what was committed while nobody listened
-		h.wake()
+		h.mu.Lock()
+		h.wake(what)
 		h.mu.Unlock()
-		if err := h.next(ctx, conn); err != nil {
+		if what, err = h.next(ctx, conn); err != nil {
 			return err
 		}
 	}
@@ -218,14 +246,14 @@ func (h *hints) probe(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // next waits for a hint of another handle.
-func (h *hints) next(ctx context.Context, conn *pgx.Conn) error {
+func (h *hints) next(ctx context.Context, conn *pgx.Conn) (store.Hint, error) {
 	for {
 		got, err := conn.WaitForNotification(ctx)
 		if err != nil {
-			return err
+			return store.Hint{}, err
 		}
 		if len(got.Payload) >= len(h.me) && got.Payload[:len(h.me)] != h.me {
-			return nil
+			return read(got.Payload[len(h.me):]), nil
 		}
 	}
 }
@@ -241,7 +269,7 @@ func (h *hints) poll(ctx context.Context, seen string) string {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.wake()
+	h.wake(store.Hint{})
 	return now
 }
 
@@ -249,7 +277,7 @@ func (h *hints) poll(ctx context.Context, seen string) string {
 func (h *hints) close() { h.work.Wait() }
 
 // Watch is [store.Worker.Watch].
-func (s *Store) Watch(ctx context.Context, wake func()) error {
+func (s *Store) Watch(ctx context.Context, wake func(store.Hint)) error {
 	mine, leave := s.hints.join() //nolint:contextcheck // it lives as long as the store
 	defer leave()
 	for {
@@ -258,8 +286,8 @@ func (s *Store) Watch(ctx context.Context, wake func()) error {
 			return nil
 		case <-s.closing:
 			return s.fault(context.WithoutCancel(ctx), "watch", errClosed)
-		case <-mine:
-			wake()
+		case h := <-mine:
+			wake(h)
 		}
 	}
 }

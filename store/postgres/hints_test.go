@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/millrace-go/millrace/internal/pgcluster"
+	"github.com/millrace-go/millrace/store"
 )
 
 // listening starts to listen for a watcher that does not poll, and gives what wakes it and how it ended.
-func listening(t *testing.T, s *Store) (wakes <-chan struct{}, ended <-chan error) {
+func listening(t *testing.T, s *Store) (wakes <-chan store.Hint, ended <-chan error) {
 	t.Helper()
-	watcher, end := make(chan struct{}, 1), make(chan error, 1)
+	watcher, end := make(chan store.Hint, 1), make(chan error, 1)
 	s.hints.mu.Lock()
 	s.hints.watchers[watcher] = struct{}{}
 	s.hints.mu.Unlock()
@@ -34,7 +35,7 @@ func TestAHintOfAnotherHandleIsHeard(t *testing.T) {
 		case err := <-ended:
 			t.Fatal(err)
 		}
-		first.hints.hint()
+		first.hints.hint(store.Hint{})
 	}
 }
 

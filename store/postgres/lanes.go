@@ -119,7 +119,7 @@ func (s *Store) Unpause(ctx context.Context, tenant string, kind store.PauseKind
 	if err != nil || n == 0 {
 		return false, err
 	}
-	s.hints.hint()
+	s.hints.hint(store.Hint{})
 	return true, nil
 }
 

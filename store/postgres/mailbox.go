@@ -24,7 +24,7 @@ const tellSQL = `with told as materialized (
 		select run, millrace.clock(), cause, attempt, tenant, id, kind, path, name, key, payload, facts
 		from told where fine and status <> all ($14::text[]) order by n
 		on conflict (run, id) do nothing)
-	select t.n, t.status, not t.fine and exists (select from millrace.inbox where run = t.run and id = t.id) from told as t`
+	select t.n, t.status, not t.fine and exists (select from millrace.inbox where run = t.run and id = t.id offset 0) from told as t`
 
 // endedStatuses are those of runs that have ended.
 var endedStatuses = []string{
@@ -116,7 +116,7 @@ func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, er
 	case err != nil:
 		return nil, err
 	}
-	s.hints.hint()
+	s.hints.hint(store.Hint{})
 	return out, nil
 }
 

@@ -68,12 +68,13 @@ func stamp(out []store.Settled) {
 
 // tellOf hints when a settlement has made work that was not handed over.
 func (s *Store) tellOf(members []*batch.Member, out []store.Settled) {
+	var told store.Hints
 	for _, m := range members {
-		if out[m.N].Result == store.Won && m.Leaves(len(out[m.N].Handed)) {
-			s.hints.hint()
-			return
+		if out[m.N].Result == store.Won {
+			told.Add(m.Settlement, out[m.N].Handed)
 		}
 	}
+	told.Tell(s.hints.hint)
 }
 
 // together settles members and gives those that must be asked alone.

@@ -27,12 +27,13 @@ func (s *Store) Start(ctx context.Context, starts []store.Start) ([]store.Starte
 		}
 		wave = rest
 	}
+	var told store.Hints
 	for _, m := range items {
-		if out[m.N].Created && m.Leaves(len(out[m.N].Handed)) {
-			s.hints.hint()
-			break
+		if out[m.N].Created {
+			told.Add(m.Member.Settlement, out[m.N].Handed)
 		}
 	}
+	told.Tell(s.hints.hint)
 	return out, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/millrace-go/millrace/store"
 )
 
 // hints tells watchers of commits: of this handle at once, of others by PRAGMA data_version, which is asked only while
@@ -11,7 +13,7 @@ import (
 type hints struct {
 	s        *Store
 	mu       sync.Mutex
-	watchers map[chan struct{}]struct{}
+	watchers map[chan store.Hint]struct{}
 
 	pollMu  sync.Mutex
 	c       *conn
@@ -22,22 +24,19 @@ type hints struct {
 
 const pollEvery = 25 * time.Millisecond
 
-func newHints(s *Store) *hints { return &hints{s: s, watchers: map[chan struct{}]struct{}{}} }
+func newHints(s *Store) *hints { return &hints{s: s, watchers: map[chan store.Hint]struct{}{}} }
 
 // hint wakes all watchers of this handle.
-func (h *hints) hint() {
+func (h *hints) hint(what store.Hint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for w := range h.watchers {
-		select {
-		case w <- struct{}{}:
-		default:
-		}
+		what.Send(w)
 	}
 }
 
-func (h *hints) join() (watcher chan struct{}, leave func()) {
-	watcher = make(chan struct{}, 1)
+func (h *hints) join() (watcher chan store.Hint, leave func()) {
+	watcher = make(chan store.Hint, 1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.watchers[watcher] = struct{}{}
@@ -91,14 +90,14 @@ func (h *hints) close() error {
 }
 
 // Watch is [store.Worker.Watch].
-func (s *Store) Watch(ctx context.Context, wake func()) error {
+func (s *Store) Watch(ctx context.Context, wake func(store.Hint)) error {
 	if err := s.watch(ctx, wake); ctx.Err() == nil {
 		return s.fault(ctx, "watch", err)
 	}
 	return nil
 }
 
-func (s *Store) watch(ctx context.Context, wake func()) error {
+func (s *Store) watch(ctx context.Context, wake func(store.Hint)) error {
 	mine, leave := s.hints.join()
 	defer leave()
 	seen, err := s.hints.poll(ctx)
@@ -113,8 +112,8 @@ func (s *Store) watch(ctx context.Context, wake func()) error {
 			return nil
 		case <-s.closing:
 			return errClosed
-		case <-mine:
-			wake()
+		case h := <-mine:
+			wake(h)
 			continue
 		case <-tick.C:
 		}
@@ -124,7 +123,7 @@ func (s *Store) watch(ctx context.Context, wake func()) error {
 		}
 		if changes != seen && err == nil {
 			seen = changes
-			wake()
+			wake(store.Hint{})
 		}
 	}
 }

@@ -17,7 +17,7 @@ func watch(t *testing.T, s *Store) <-chan struct{} {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.Watch(ctx, func() {
+		ended <- s.Watch(ctx, func(store.Hint) {
 			select {
 			case woken <- struct{}{}:
 			default:
@@ -72,7 +72,7 @@ func TestCloseEndsWatchers(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "millrace.db"), Options{})
 	ended := make(chan error, 1)
-	go func() { ended <- s.Watch(t.Context(), func() {}) }()
+	go func() { ended <- s.Watch(t.Context(), func(store.Hint) {}) }()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

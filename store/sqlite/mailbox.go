@@ -28,7 +28,7 @@ func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, er
 	if err != nil {
 		return nil, err
 	}
-	s.hints.hint()
+	s.hints.hint(store.Hint{})
 	return out, nil
 }
 

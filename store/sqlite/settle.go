@@ -34,12 +34,13 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 	if err != nil {
 		return nil, err
 	}
+	var told store.Hints
 	for i, m := range members {
-		if out[i].Result == store.Won && (m.makesWork || m.started > len(out[i].Handed)) {
-			s.hints.hint()
-			break
+		if out[i].Result == store.Won {
+			told.Add(m.Settlement, out[i].Handed)
 		}
 	}
+	told.Tell(s.hints.hint)
 	return out, nil
 }
 
@@ -89,7 +90,6 @@ type member struct {
 	stopsAt   map[string]int // the last StopTask of a path
 	holdsAt   int            // the last HoldTasks; -1: none
 	freesAt   int            // the last FreeTasks; -1: none
-	makesWork bool
 	values    map[machine.Ref]json.RawMessage // that it puts; nil until asked for
 }
 
@@ -113,14 +113,10 @@ func newMember(st *store.Settlement, content error) *member {
 				m.stopsAt = map[string]int{}
 			}
 			m.stopsAt[e.Path] = i
-			m.makesWork = true
-		case machine.SetTimer:
-			m.makesWork = true
 		case machine.HoldTasks:
 			m.holdsAt = i
 		case machine.FreeTasks:
 			m.freesAt = i
-			m.makesWork = true
 		case machine.EndRun:
 			m.endsAt = i
 			m.failure = encodeFailure(e.Error)

@@ -28,12 +28,13 @@ func (s *Store) Start(ctx context.Context, starts []store.Start) ([]store.Starte
 	if err != nil {
 		return nil, err
 	}
+	var told store.Hints
 	for i, m := range members {
-		if out[i].Created && (m.makesWork || m.started > len(out[i].Handed)) {
-			s.hints.hint()
-			break
+		if out[i].Created {
+			told.Add(&m.Start.Settlement, out[i].Handed)
 		}
 	}
+	told.Tell(s.hints.hint)
 	return out, nil
 }
 

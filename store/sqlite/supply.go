@@ -45,7 +45,7 @@ func (s *Store) Unpause(ctx context.Context, tenant string, kind store.PauseKind
 	if err != nil || !changed {
 		return false, err
 	}
-	s.hints.hint()
+	s.hints.hint(store.Hint{})
 	return true, nil
 }
 

@@ -162,7 +162,7 @@ func (f *fixture) watch(s store.Store) <-chan struct{} {
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(f.ctx)
 	go func() {
-		ended <- s.Watch(ctx, func() {
+		ended <- s.Watch(ctx, func(store.Hint) {
 			select {
 			case wakes <- struct{}{}:
 			default:
@@ -219,7 +219,7 @@ func (f *fixture) wakes(what string, wakes <-chan struct{}, work func(n int)) {
 func handleWatchEnds(f *fixture) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
-	f.must(f.s.Watch(ctx, func() {}))
+	f.must(f.s.Watch(ctx, func(store.Hint) {}))
 }
 
 func handleClosed(f *fixture) {

@@ -25,6 +25,10 @@ type Lanes struct {
 	tenants map[string]struct{}  // of the lanes that are known
 	cursor  int64                // where the next reading begins
 	hinted  bool                 // there may be new work anywhere
+	top     int64                // the highest lane that a reading listed
+	awaited store.Lane           // one that is not known has work
+	fresh   bool                 // it is looked for behind the highest first
+	looking bool                 // the reading under way looks for it
 	read    time.Time            // last reading
 	news    int                  // how often it was said that a lane may have work
 	before  int                  // what had been said when the reading began
@@ -48,6 +52,7 @@ const (
 
 	breath   = 20 * time.Millisecond // between two readings while no slot is free
 	breather = 20 * time.Microsecond // between two readings, for each lane that the next may list: ten times what it costs
+	freshly  = time.Millisecond      // between two readings of which the second lists new lanes alone
 	maxAsked = 64                    // lanes that one claim asks
 )
 
@@ -72,7 +77,10 @@ func (l *Lanes) Look(now time.Time, at machine.Time, full bool) bool {
 	if l.wait(now, full) > 0 {
 		return false
 	}
-	l.hinted, l.read, l.before = false, now, l.news
+	l.read, l.before = now, l.news
+	if l.looking, l.fresh = l.fresh, false; !l.looking {
+		l.hinted = false
+	}
 	return true
 }
 
@@ -84,6 +92,8 @@ func (l *Lanes) wait(now time.Time, full bool) time.Duration {
 	}
 	least := breather * time.Duration(min(len(l.stocked), Page))
 	switch {
+	case l.fresh:
+		least = freshly
 	case !l.hinted:
 		least = max(least, Poll)
 	case full:
@@ -103,7 +113,12 @@ func (l *Lanes) Wait(now time.Time, at machine.Time, full bool) time.Duration {
 }
 
 // After is where the next page of a reading begins.
-func (l *Lanes) After() int64 { return l.cursor }
+func (l *Lanes) After() int64 {
+	if l.looking {
+		return l.top
+	}
+	return l.cursor
+}
 
 // Took takes in the page that a reading gave. What it does not list of its range has no work. When it is full, there is
 // another to be read.
@@ -113,12 +128,27 @@ func (l *Lanes) Took(page []store.Lane) {
 	if more {
 		last = page[len(page)-1].ID
 	}
+	l.list(page, l.After(), last)
+	if l.looking {
+		l.looking = false
+		l.hinted = l.hinted || more || l.named[l.awaited] == nil // it is an old one, or behind the page
+		return
+	}
+	if l.cursor = last; !more {
+		l.cursor = 0
+	}
+	l.hinted = l.hinted || more
+}
+
+// list takes in which lanes of a range hold work.
+func (l *Lanes) list(page []store.Lane, after, last int64) {
 	listed := make(map[int64]bool, len(page))
 	for _, x := range page {
 		listed[x.ID] = !x.Paused
+		l.top = max(l.top, x.ID)
 	}
 	for id, x := range l.stocked {
-		if id > l.cursor && id <= last && !listed[id] && x.news <= l.before {
+		if id > after && id <= last && !listed[id] && x.news <= l.before {
 			l.leave(x)
 		}
 	}
@@ -127,19 +157,16 @@ func (l *Lanes) Took(page []store.Lane) {
 			l.enter(l.lane(x))
 		}
 	}
-	if l.cursor = last; !more {
-		l.cursor = 0
-	}
-	l.hinted = l.hinted || more
 }
 
-// Expect says that a task became ready here, in a lane that has such names.
+// Expect says that a task became ready in a lane that has such names. One that is not known yet is looked for among those that
+// are new, and then everywhere.
 func (l *Lanes) Expect(x store.Lane) {
 	if n := l.named[x]; n != nil {
 		l.enter(n)
 		return
 	}
-	l.hinted = true // it is new here, or anywhere
+	l.awaited, l.fresh = x, true
 }
 
 // Emptied forgets the lanes that gave less than they were asked for, until a reading lists them.

@@ -479,3 +479,32 @@ func TestNewsDuringACallOutliveItsAnswer(t *testing.T) {
 		}
 	}
 }
+
+// Q3: a lane that a hint names and that is not known is looked for behind all others, at once; and then among all.
+func TestANewLaneIsFoundWithoutAWalkOverAllOthers(t *testing.T) {
+	t.Parallel()
+	s := supply.NewSlots(2, nil)
+	l := known(s, many(900)...)
+	now := time.Unix(0, 0)
+	guest := store.Lane{Tenant: "guest", Handler: "work"}
+	look := func(after int64, page ...store.Lane) {
+		t.Helper()
+		now = now.Add(time.Millisecond)
+		if !l.Look(now, 0, false) || l.After() != after {
+			t.Fatalf("after %d lanes are not read", after)
+		}
+		l.Took(page)
+	}
+	first := guest
+	first.ID = 901
+	l.Expect(guest)
+	look(900, first)
+	if now = now.Add(time.Millisecond); l.Look(now, 0, false) {
+		t.Error("it was found, and the reading goes on")
+	}
+	other := store.Lane{Tenant: "other", Handler: "work"} // its id is low: it was there before, and empty
+	l.Expect(other)
+	look(901)
+	now = now.Add(time.Second)
+	look(0, many(900)...)
+}
