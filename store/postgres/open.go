@@ -118,11 +118,16 @@ func (s *Store) judge(seen server) error {
 	return nil
 }
 
-// planning are settings of a session under which a statement walks its index whatever statistics say: hot statements ask for
-// a few rows by key, and a plan that was made while a table was empty outlives the backlog that follows. Nothing but speed
-// depends on them. Behind a pooler each statement is planned when it is run.
-const planning = `set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_hashjoin = off;
-	set enable_mergejoin = off; set enable_bitmapscan = off; set jit = off`
+// planning are settings under which a statement walks its index whatever statistics say: hot statements ask for a few rows by
+// key, and a plan that was made while a table was empty outlives the backlog that follows. Nothing but speed depends on them.
+// A session has them from its start; behind a pooler, each transaction sets them for itself.
+const (
+	planning = `set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_hashjoin = off;
+		set enable_mergejoin = off; set enable_bitmapscan = off; set jit = off`
+	planningOnce = `select set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
+		set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+		set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true)`
+)
 
 func (s *Store) configure(config *pgxpool.Config, url string, pooled bool) {
 	switch {
@@ -135,7 +140,7 @@ func (s *Store) configure(config *pgxpool.Config, url string, pooled bool) {
 		config.ConnConfig.RuntimeParams["application_name"] = "millrace"
 	}
 	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error { return column.Register(conn.TypeMap()) }
-	if s.o.Pooled || pooled {
+	if s.pooled = s.o.Pooled || pooled; s.pooled {
 		if !hasSetting(url, "default_query_exec_mode") {
 			config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 		}

@@ -16,6 +16,9 @@ func (s *Store) run(ctx context.Context, op string, fill func(p *pipeline)) erro
 	var err error
 	for range tries {
 		p := &pipeline{Text: s.tables.Text}
+		if s.pooled {
+			p.Do(planningOnce)
+		}
 		fill(p)
 		if err = s.send(call, p); err == nil || call.Err() != nil || !wire.Repeatable(err) {
 			break

@@ -65,6 +65,7 @@ func (o Options) withDefaults() Options {
 type Store struct {
 	o       Options
 	place   string // host and database, for people
+	pooled  bool   // sessions are others' too
 	tables  *schema.Tables
 	pool    *pgxpool.Pool
 	lanes   batch.Lanes

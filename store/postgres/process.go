@@ -14,7 +14,7 @@ const (
 			draining = excluded.draining, beat_at = excluded.beat_at`
 	// A few rows; the lease index is walked only when one of them is that old.
 	burySQL = `delete from millrace.processes as p where p.beat_at < millrace.clock() - 600000000
-		and not exists (select from millrace.tasks as t where t.state = 2 and t.owner = p.owner)`
+		and not exists (select from millrace.tasks as t where t.state = 2 and t.owner = p.owner offset 0)`
 )
 
 // Beat is [store.Worker.Beat]. It also removes processes that have long been silent and hold nothing.

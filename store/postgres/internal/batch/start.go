@@ -153,7 +153,7 @@ const (
 	takeKeysSQL = `insert into millrace.run_keys (tenant, workflow, key, run, hash)
 		select i.tenant, i.workflow, i.key, i.run, i.hash
 		from unnest($1::text[], $2::text[], $3::bytea[], $4::uuid[], $5::bytea[], $6::bigint[]) as i(tenant, workflow, key, run, hash, stamp)
-		where abs(i.stamp - millrace.clock()) <= 1000000 and not exists (select from millrace.runs where id = i.run)
+		where abs(i.stamp - millrace.clock()) <= 1000000 and not exists (select from millrace.runs where id = i.run offset 0)
 		order by i.tenant, i.workflow, i.key
 		on conflict (tenant, workflow, key) do nothing`
 )
@@ -173,7 +173,7 @@ var createSQL = `with made as (insert into millrace.runs (id, tenant, workflow, 
 			and (i.key = '' or exists (select from millrace.run_keys as k
 				where k.tenant = ($4::text[])[i.ending] and k.workflow = ($11::text[])[i.workflow]
 					and k.key = sha256(convert_to(i.key, 'UTF8'))
-					and k.run = i.run and k.xmin = pg_current_xact_id_if_assigned()::xid))
+					and k.run = i.run and k.xmin = pg_current_xact_id_if_assigned()::xid offset 0))
 		order by i.run
 		on conflict (id) do nothing
 		returning id)

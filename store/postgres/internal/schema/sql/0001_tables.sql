@@ -147,7 +147,8 @@ create table millrace.timers (
   primary key (run, key)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, vacuum_truncate = off);
 
-create index timers_due on millrace.timers (due, run, key);
+-- Its condition always holds: it has only those walk this index who ask for a time.
+create index timers_due on millrace.timers (due, run, key) where due is not null;
 
 -- What a run was told, waiting or delivered, until it ends: a message told twice is recorded once.
 create table millrace.inbox (
