@@ -78,19 +78,19 @@ func (s *Store) settleAll(ctx context.Context, members []*member, careful bool) 
 // member is a settlement with what can be known and written down before the transaction.
 type member struct {
 	*store.Settlement
-	id        id
-	unknown   bool  // no run has such an id
-	content   error // why no store keeps it
-	root      []byte
-	changes   []machine.Change
-	started   int            // how many tasks it starts
-	starts    []startRow     // by effect, as far as the last of them
-	failure   []byte         // EndRun's error
-	endsAt    int            // the last EndRun's place among the effects; -1: none
-	stopsAt   map[string]int // the last StopTask of a path
-	holdsAt   int            // the last HoldTasks; -1: none
-	freesAt   int            // the last FreeTasks; -1: none
-	values    map[machine.Ref]json.RawMessage // that it puts; nil until asked for
+	id      id
+	unknown bool  // no run has such an id
+	content error // why no store keeps it
+	root    []byte
+	changes []machine.Change
+	started int                             // how many tasks it starts
+	starts  []startRow                      // by effect, as far as the last of them
+	failure []byte                          // EndRun's error
+	endsAt  int                             // the last EndRun's place among the effects; -1: none
+	stopsAt map[string]int                  // the last StopTask of a path
+	holdsAt int                             // the last HoldTasks; -1: none
+	freesAt int                             // the last FreeTasks; -1: none
+	values  map[machine.Ref]json.RawMessage // that it puts; nil until asked for
 }
 
 // newMember writes a settlement down; content says why no store keeps it.
