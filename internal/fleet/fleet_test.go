@@ -18,7 +18,7 @@ import (
 	"github.com/millrace-go/millrace/workflow"
 )
 
-func TestMain(m *testing.M) { os.Exit(fleet.Main(m, nil)) }
+func TestMain(m *testing.M) { os.Exit(fleet.Main(m, map[string]fleet.Crew{"watched": watched})) }
 
 // ground is a database on which a test lets processes work, and the test's own handle of it: one more process, which serves
 // nothing.

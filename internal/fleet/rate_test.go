@@ -103,17 +103,3 @@ func BenchmarkRunsOfThreeSteps(b *testing.B) {
 		})
 	}
 }
-
-// Many processes beside each other do what one does: what a run costs does not grow with them. The bound is loose, since what
-// else the machine does costs the caches of its processors; BenchmarkRunsOfThreeSteps gives the figures.
-func TestProcessesDoNotPayForEachOther(t *testing.T) { //nolint:paralleltest // what runs beside it would be measured
-	cost := func(n int) time.Duration {
-		g := newGround(t, chain)
-		s := measure(g, n, 1000)
-		return s.engines + s.database
-	}
-	one, eight := cost(1), cost(8)
-	if eight > 4*one {
-		t.Errorf("a run costs %s of processor time with one process, %s with eight", one, eight)
-	}
-}
