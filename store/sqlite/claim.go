@@ -30,7 +30,7 @@ func (s *Store) Claim(ctx context.Context, ask store.Claim) ([]store.Claimed, er
 		return nil, s.fault(ctx, "claim", err)
 	}
 	var out []store.Claimed
-	err = s.write(ctx, "claim", func(c *conn) error {
+	err = s.writeMany(ctx, "claim", ask.Limit, func(c *conn) error {
 		now := s.o.Clock()
 		t := &taking{loader: newLoader(c), s: s, ask: ask, now: now}
 		if err := t.take(); err != nil {

@@ -85,6 +85,42 @@ func TestCallsThatWaitTogetherShareATransaction(t *testing.T) {
 	}
 }
 
+// Q3
+func TestACallThatAsksForLittleGoesBeforeThoseThatAskForMuchEveryOtherTime(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "line.db"), Options{})
+	var seen []string
+	write := func(name string, size int) func() error {
+		return func() error {
+			return s.writeMany(t.Context(), "test", size, func(*conn) error {
+				seen = append(seen, name)
+				return nil
+			})
+		}
+	}
+	wait := func(calls ...func() error) {
+		t.Helper()
+		for _, err := range waitTogether(t, s, calls) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	wait(write("much", 15), write("little", 1)) // not worth a commit
+	wait(write("more", 16), write("a", 4), write("most", 300), write("b", 1))
+	wait(write("again", 16), write("c", 1))
+	want := []string{"much", "little", "a", "b", "more", "most", "c", "again"}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
+	}
+	s.line.passed = true
+	seen = nil
+	wait(write("last", 16), write("d", 1))
+	if diff := cmp.Diff([]string{"last", "d"}, seen); diff != "" {
+		t.Errorf("what asks for much was passed over twice: %s", diff)
+	}
+}
+
 func TestACallThatFailsHarmsNoneThatWaitsWithIt(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "line.db"), Options{})

@@ -55,7 +55,7 @@ func (s *Store) holdFor(ctx context.Context, h store.HandOver) error {
 
 func (s *Store) settleAll(ctx context.Context, members []*member, careful bool) ([]store.Settled, error) {
 	out := make([]store.Settled, len(members))
-	err := s.write(ctx, "settle", func(c *conn) error {
+	err := s.writeMany(ctx, "settle", len(members), func(c *conn) error {
 		now := s.o.Clock()
 		w := &settling{s: s, c: c, now: now}
 		for i, m := range members {

@@ -45,7 +45,7 @@ type starting struct {
 
 func (s *Store) startAll(ctx context.Context, members []*starting, careful bool) ([]store.Started, error) {
 	out := make([]store.Started, len(members))
-	err := s.write(ctx, "start", func(c *conn) error {
+	err := s.writeMany(ctx, "start", len(members), func(c *conn) error {
 		w := &settling{s: s, c: c, now: s.o.Clock()}
 		for i, m := range members {
 			got, err := w.begin(m, careful)
