@@ -18,7 +18,7 @@ create table millrace.workflows (
 );
 
 -- What a settlement does not change comes first, so that the log needs not repeat it. No index holds what the happy path
--- changes: its updates stay on the page.
+-- changes, and a page has room for each of its runs once more: an update stays on the page, and the log has its difference.
 create table millrace.runs (
   id               uuid    not null primary key,
   created_at       bigint  not null,
@@ -41,7 +41,7 @@ create table millrace.runs (
   error_step       text    collate "C",
   error_code       text    collate "C",
   doc              bytea   not null
-) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 
 -- Lists walk the primary key, newest first. Statuses that are rare in it, and looked for, have an index of their own.
 create index runs_rare on millrace.runs (tenant, id) where rare;
@@ -87,6 +87,7 @@ create table millrace.pauses (
 -- rank is the time at which the task became ready, less 2 s for each point of priority. state: 0 ready, 1 delayed, 2 leased,
 -- 3 on hold. entry is the one entry of the journal that the task's programs read; 0: none,
 -- or refs lists what they read. documents are those from the root down to the task's scope; null: the root's alone.
+-- A claim too finds room on the page: its difference alone is in the log, and no lock beside it.
 create table millrace.tasks (
   run         uuid     not null,
   rank        bigint   not null,
@@ -109,7 +110,7 @@ create table millrace.tasks (
   env         bytea    not null,
   primary key (run, path),
   check ((state = 2) = (token <> 0))
-) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
   autovacuum_analyze_scale_factor = 0.05, vacuum_truncate = off);
 
 create index tasks_ready on millrace.tasks (lane, rank) where state = 0;
