@@ -21,6 +21,16 @@ import (
 const byHand = `create sequence millrace.hand;
 	create or replace function millrace.clock() returns bigint language sql stable return (select last_value from millrace.hand)`
 
+// doomed has the connection that next writes into a journal end there, in the middle of its transaction, when the sequence says so.
+const doomed = `create sequence millrace.doom;
+	create function millrace.die() returns trigger language plpgsql as $$ begin
+		if (select last_value from millrace.doom) > 1 then
+			perform setval('millrace.doom', 1), pg_terminate_backend(pg_backend_pid());
+		end if;
+		return new;
+	end $$;
+	create trigger die before insert on millrace.journal for each row execute function millrace.die()`
+
 // prepared fills the database that those of the simulations are copies of.
 func prepared(ctx context.Context, url string) error {
 	s, err := postgres.Open(ctx, url, postgres.Options{Migrate: true, NoHints: true})
@@ -31,7 +41,7 @@ func prepared(ctx context.Context, url string) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	_, err = conn.PgConn().Exec(ctx, byHand).ReadAll()
+	_, err = conn.PgConn().Exec(ctx, byHand+";"+doomed).ReadAll()
 	return errors.Join(err, conn.Close(ctx), s.Close())
 }
 
@@ -44,6 +54,7 @@ type ground struct {
 	tables string    // that one simulation leaves to the next empty
 	shown  machine.Time
 	opened int
+	struck int
 }
 
 func newGround(t *testing.T) *ground {
@@ -67,7 +78,8 @@ func newGround(t *testing.T) *ground {
 func (g *ground) run(seed uint64, o sim.Options) sim.Report {
 	g.Helper()
 	g.exec("truncate " + g.tables + " restart identity")
-	g.opened = 0
+	g.exec("select setval('millrace.doom', 1)")
+	g.opened, g.struck = 0, 0
 	o.Open, o.Handles = g.open, 2
 	return sim.Run(g.Context(), seed, o)
 }
@@ -102,8 +114,13 @@ func (g *ground) show(ctx context.Context, now machine.Time) error {
 	return err
 }
 
-// strike ends all connections of processes, and goes on when they are gone: all are told first, then each is waited for.
+// strike dooms the next transaction that settles something, or ends all connections of processes, in turns. It goes on when
+// they are gone: all are told first, then each is waited for.
 func (g *ground) strike() {
+	if g.struck++; g.struck%3 > 0 {
+		g.exec("select setval('millrace.doom', 2)")
+		return
+	}
 	g.exec(`select count(pg_terminate_backend(pid, 5000)) from unnest((select array_agg(case when pg_terminate_backend(pid) then pid end)
 		from pg_stat_activity where datname = current_database() and application_name = '` + handles + `')) as pid`)
 }

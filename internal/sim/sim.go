@@ -34,7 +34,7 @@ type Options struct {
 	// Default: all have the first.
 	Handles int
 	// Strike, when set, does the handles of processes real harm between two steps, now and then: calls may fail after it, and
-	// have done nothing then.
+	// those that fail have done nothing.
 	Strike  func()
 	Without []string // kinds of disturbances to leave out: orders, mischief, events
 	Cut     []int    // pieces to cut from the workflows

@@ -12,7 +12,7 @@ import (
 // step does one thing that the seed chooses, and then asks the invariants.
 func (w *world) step() {
 	w.steps++
-	if w.option.Strike != nil && w.one(40) {
+	if w.option.Strike != nil && w.one(20) {
 		w.say("the handles are struck")
 		w.option.Strike()
 	}
