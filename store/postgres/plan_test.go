@@ -22,6 +22,7 @@ type planned struct {
 	Cond     string    `json:"Index Cond"`
 	Filter   string    `json:"Filter"`
 	Rows     float64   `json:"Actual Rows"`
+	Passed   float64   `json:"Rows Removed by Filter"`
 	Loops    float64   `json:"Actual Loops"`
 	Hit      int       `json:"Shared Hit Blocks"`
 	Read     int       `json:"Shared Read Blocks"`
