@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/millrace-go/millrace/internal/engine/internal/outcome"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
@@ -125,16 +126,17 @@ func (a *Attempt) String() string { return fmt.Sprintf("%s %s attempt %d", a.ID,
 // which their leases count.
 func (e *Engine) take(ctx context.Context, tasks []store.Claimed, hops int, chain, started time.Time) []*Attempt {
 	out := make([]*Attempt, 0, len(tasks))
+	ctx, now := context.WithoutCancel(ctx), e.now()
 	for i := range tasks {
 		c := &tasks[i]
 		a := &Attempt{
 			Header: c.Run.Run.Header, Path: c.Path, Number: c.Attempt,
 			Key: machine.TaskKey(c.Run.Run.Header, c.Path, c.Env.Redriven), Handler: c.Lane.Handler, Queue: c.Lane.Queue,
-			StartedAt: e.now(), engine: e, handler: e.cfg.Handlers[c.Lane.Handler], task: c.Task, token: c.Token,
+			StartedAt: now, engine: e, handler: e.cfg.Handlers[c.Lane.Handler], task: c.Task, token: c.Token,
 			seen: c.Run.Run, born: c.Run.Run.Seq, payloads: c.Payloads, hops: hops, chain: chain, slot: true,
 			renewAt: started.Add(e.renewAfter(c.Lease)),
 		}
-		a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+		a.ctx, a.cancel = context.WithCancelCause(ctx)
 		key := taskKey{run: a.ID, path: a.Path}
 		if old := e.held[key]; old != nil {
 			e.lose(old)
@@ -176,7 +178,7 @@ func (e *Engine) answer(a *Attempt, o Outcome) {
 		}
 		e.free(a)
 		if !o.Interrupted {
-			e.add(e.flight(a.Tenant, a.ID), &fact{event: lateEvent(a.event(o, a.cause))})
+			e.add(e.flight(a.Tenant, a.ID), &fact{event: outcome.Late(a.event(o, a.cause))})
 		}
 		e.mu.Unlock()
 		a.cancel(nil)

@@ -106,7 +106,7 @@ func build(st store.Store, c Config) *Engine {
 	}
 	e := &Engine{
 		st: st, cfg: c, clock: c.Clock, log: c.Logger, host: host,
-		lists: newLists(), held: map[taskKey]*Attempt{}, flights: map[runKey]*flight{}, faults: map[string]bool{},
+		held: map[taskKey]*Attempt{}, flights: map[runKey]*flight{}, faults: map[string]bool{},
 		signals: newSignals(), secrets: secrets.Secrets{Find: c.Secrets},
 	}
 	e.random = rand.New(rand.NewPCG(c.Seed, 0x6d696c6c72616365)) //nolint:gosec // tokens need be distinct, not secret
@@ -117,6 +117,7 @@ func build(st store.Store, c Config) *Engine {
 		e.serve = append(e.serve, name)
 	}
 	slices.Sort(e.serve)
+	e.lists.expired.Least, e.lists.timers.Least, e.lists.messages.Least = atOnce, atOnce, atOnce
 	e.aboard = supply.Aboard{Settlers: c.Settlers}
 	e.slots = supply.NewSlots(c.Slots, c.Queues)
 	e.lanes = supply.NewLanes(func(handler string) bool { return c.Handlers[handler] != nil }, e.slots.Limited)

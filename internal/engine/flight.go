@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -187,15 +186,6 @@ func (f *flight) remember(s store.RunState) {
 	case s.Version == f.state.Version:
 		f.state.Run = recall.Merged(f.state.Run, s.Run)
 	}
-}
-
-// saved gives a run as it lies in the store now, without the documents that do not exist.
-func saved(run *machine.Run) *machine.Run {
-	c := run.Saved()
-	c.Scopes, c.Chunks = maps.Clone(c.Scopes), maps.Clone(c.Chunks)
-	maps.DeleteFunc(c.Scopes, func(_ string, s *machine.Scope) bool { return s == nil })
-	maps.DeleteFunc(c.Chunks, func(_ string, s *machine.Chunk) bool { return s == nil })
-	return c
 }
 
 // holding gives the attempts held here in a fixed order. The caller holds e.mu.

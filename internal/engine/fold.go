@@ -357,37 +357,42 @@ func (e *Engine) handOver(s *folding) *supply.Reservation {
 		}
 	}
 	r := supply.NewReservation()
-	if e.phase != working || e.mustYield(s, freed) {
+	if e.phase != working || len(s.order) == 0 || e.mustYield(s, freed) {
 		return r
 	}
-	handlers := map[string]bool{}
+	var handlers []string
+	passed := false // a task that could have been reserved was not
 	for _, path := range s.order {
 		t := s.starts[path]
-		if t.Held || t.Due > s.out.At || e.cfg.Handlers[t.Handler] == nil || !e.slots.Fits(r, t.Queue) ||
-			!e.lanes.Seats(e.slots, s.out.Run.Tenant, r.Total) {
+		if t.Held || t.Due > s.out.At || e.cfg.Handlers[t.Handler] == nil {
+			continue
+		}
+		if !e.slots.Fits(r, t.Queue) || !e.lanes.Seats(e.slots, s.out.Run.Tenant, r.Total) {
+			passed = true
 			continue
 		}
 		r.Add(t.Queue)
-		handlers[t.Handler] = true
+		if i, known := slices.BinarySearch(handlers, t.Handler); !known {
+			handlers = slices.Insert(handlers, i, t.Handler)
+		}
 	}
-	if r.Total == 0 || !s.canHand(handlers, r) {
+	if r.Total == 0 || passed && !s.canHand(handlers, r) {
 		return supply.NewReservation()
 	}
 	e.slots.Reserve(r)
 	s.out.Hand = store.HandOver{
-		Owner: e.cfg.Owner, Token: e.token(), Lease: e.cfg.Lease, Limit: r.Total,
-		Handlers: slices.Sorted(maps.Keys(handlers)),
+		Owner: e.cfg.Owner, Token: e.token(), Lease: e.cfg.Lease, Limit: r.Total, Handlers: handlers,
 	}
 	return r
 }
 
 // canHand says whether the first tasks of these handlers lie in the queues that were reserved: the store knows handlers only.
-func (s *folding) canHand(handlers map[string]bool, r *supply.Reservation) bool {
+func (s *folding) canHand(handlers []string, r *supply.Reservation) bool {
 	left := maps.Clone(r.Queues)
 	n := r.Total
 	for _, path := range s.order {
 		t := s.starts[path]
-		if n == 0 || t.Held || t.Due > s.out.At || !handlers[t.Handler] {
+		if n == 0 || t.Held || t.Due > s.out.At || !slices.Contains(handlers, t.Handler) {
 			continue
 		}
 		if left[t.Queue] == 0 {

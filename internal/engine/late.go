@@ -4,36 +4,22 @@ import (
 	"bytes"
 	"context"
 
+	"github.com/millrace-go/millrace/internal/engine/internal/outcome"
 	"github.com/millrace-go/millrace/machine"
 )
-
-// lateEvent makes an outcome one that came too late: its token was no longer current.
-func lateEvent(ev machine.Event) machine.Event {
-	name := machine.LateSuccess
-	if ev.Kind != machine.TaskSucceeded {
-		name = machine.LateFailure
-	}
-	ev.Kind, ev.Name = machine.TaskLate, name
-	return ev
-}
-
-// isOutcome says whether an event is what a handler said.
-func isOutcome(kind machine.EventKind) bool {
-	return kind == machine.TaskSucceeded || kind == machine.TaskFailed
-}
 
 // late gives what is left to be told of a fact about a task whose token is no longer current: of the outcome of an attempt
 // that it came too late, unless it was recorded before, by a commit whose answer was lost; else nothing. The journal has seq
 // entries.
 func (s *folding) late(ctx context.Context, x *fact, seq int64) (*fact, error) {
-	if x.attempt == nil || !isOutcome(x.event.Kind) {
+	if x.attempt == nil || !outcome.Is(x.event.Kind) {
 		return nil, nil
 	}
 	recorded, err := s.recorded(ctx, x, seq)
 	if recorded || err != nil {
 		return nil, err
 	}
-	return &fact{event: lateEvent(x.event), attempt: x.attempt}, nil
+	return &fact{event: outcome.Late(x.event), attempt: x.attempt}, nil
 }
 
 // recorded says whether an outcome is among the entries that were made since its attempt began.
@@ -52,7 +38,7 @@ func (s *folding) recorded(ctx context.Context, x *fact, seq int64) (bool, error
 		for i := range entries {
 			y := &entries[i]
 			if y.Path == x.event.Path && y.Attempt == x.event.Attempt && bytes.Equal(y.Facts, x.event.Facts) &&
-				(isOutcome(y.Kind) || y.Kind == machine.TaskLate) {
+				(outcome.Is(y.Kind) || y.Kind == machine.TaskLate) {
 				return true, nil
 			}
 		}

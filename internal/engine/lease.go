@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/millrace-go/millrace/internal/engine/internal/outcome"
 	"github.com/millrace-go/millrace/internal/engine/internal/rounds"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -91,38 +92,12 @@ const atOnce = 1_000 // expired leases, timers or messages that are read at once
 // lists is how far the lists are read in which what waits lies oldest first.
 type lists struct{ expired, timers, messages rounds.Window }
 
-func newLists() lists {
-	w := rounds.Window{Least: atOnce}
-	return lists{w, w, w}
-}
-
-// further repeats look, which reads a list as far as its window goes and gives how many rows it read and how many of them were
-// new, as long as there is only what nobody can work off.
-func (e *Engine) further(w *rounds.Window, look func(limit int) (read, news int, err error)) (int, error) {
-	for {
-		e.mu.Lock()
-		limit := w.Rows()
-		e.mu.Unlock()
-		read, news, err := look(limit)
-		if err != nil {
-			return 0, err
-		}
-		underway := e.pending()
-		e.mu.Lock()
-		again := w.Saw(read, news, underway)
-		e.mu.Unlock()
-		if !again {
-			return news, nil
-		}
-	}
-}
-
 // SweepOnce declares lost the attempts whose holder is proved dead, and, once this process has polled without a gap for a
 // renewal and 5 s more, those whose lease ran out: a holder that could not reach the store either had its chance by then.
 // What this process holds itself without knowing of it, by a claim whose answer was lost, it releases instead; so that it
 // comes first, the others leave an expired lease alone for a while. It gives the number of attempts.
 func (e *Engine) SweepOnce(ctx context.Context) (int, error) {
-	return e.further(&e.lists.expired, func(limit int) (int, int, error) { return e.sweep(ctx, limit) })
+	return e.lists.expired.Read(e.pending, func(limit int) (int, int, error) { return e.sweep(ctx, limit) })
 }
 
 func (e *Engine) sweep(ctx context.Context, limit int) (read, n int, err error) {
@@ -142,7 +117,7 @@ func (e *Engine) sweep(ctx context.Context, limit int) (read, n int, err error) 
 			continue
 		}
 		x := &fact{token: l.Token, event: machine.Event{
-			Kind: kind, Path: l.Path, Attempt: l.Attempt, Cause: l.Cause, Facts: facts{Worker: l.Owner, StartedAt: l.ClaimedAt}.encode(),
+			Kind: kind, Path: l.Path, Attempt: l.Attempt, Cause: l.Cause, Facts: outcome.Facts{Worker: l.Owner, StartedAt: l.ClaimedAt}.Encode(),
 		}}
 		if kind == machine.TaskLost && !l.Dead {
 			x.lease = l.LeaseUntil
@@ -185,7 +160,7 @@ func (e *Engine) minds(tenant, run string) bool {
 
 // FireOnce takes the timers that are due and gives the number of those that it had not taken before.
 func (e *Engine) FireOnce(ctx context.Context) (int, error) {
-	return e.further(&e.lists.timers, func(limit int) (int, int, error) { return e.fire(ctx, limit) })
+	return e.lists.timers.Read(e.pending, func(limit int) (int, int, error) { return e.fire(ctx, limit) })
 }
 
 func (e *Engine) fire(ctx context.Context, limit int) (read, n int, err error) {
@@ -246,7 +221,7 @@ func (e *Engine) nextTimer(idle time.Duration) time.Duration {
 
 // DeliverOnce takes the messages that wait in inboxes and gives the number of those that it had not taken before.
 func (e *Engine) DeliverOnce(ctx context.Context) (int, error) {
-	return e.further(&e.lists.messages, func(limit int) (int, int, error) { return e.deliver(ctx, limit) })
+	return e.lists.messages.Read(e.pending, func(limit int) (int, int, error) { return e.deliver(ctx, limit) })
 }
 
 func (e *Engine) deliver(ctx context.Context, limit int) (read, n int, err error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace-go/millrace/internal/clock"
 	"github.com/millrace-go/millrace/internal/engine/internal/content"
+	"github.com/millrace-go/millrace/internal/engine/internal/outcome"
 	"github.com/millrace-go/millrace/internal/engine/internal/recall"
 	"github.com/millrace-go/millrace/internal/engine/internal/rounds"
 	"github.com/millrace-go/millrace/machine"
@@ -48,7 +49,7 @@ const (
 // again for a while or until ctx ended.
 func (e *Engine) Tell(ctx context.Context, o Order) (Told, error) {
 	t := telling{engine: e, order: &o}
-	t.order.Event.Facts = facts{Worker: e.cfg.Owner}.encode()
+	t.order.Event.Facts = outcome.Facts{Worker: e.cfg.Owner}.Encode()
 	wait := rounds.Backoff{}
 	faults := 0
 	for try := 0; ; try++ {
@@ -195,7 +196,7 @@ func (t *telling) commit(ctx context.Context, s *folding) error {
 func (e *Engine) spread(s *folding) {
 	key := s.flight.key
 	if f := e.flights[key]; f != nil {
-		f.remember(store.RunState{Run: saved(s.out.Run), Version: s.out.From + 1})
+		f.remember(store.RunState{Run: recall.Saved(s.out.Run), Version: s.out.From + 1})
 	}
 	ended := s.out.Run.Status.Ended()
 	for _, a := range e.holding() {

@@ -4,27 +4,11 @@ import (
 	"encoding/json"
 
 	"github.com/millrace-go/millrace/internal/engine/internal/content"
+	"github.com/millrace-go/millrace/internal/engine/internal/outcome"
 	"github.com/millrace-go/millrace/machine"
 )
 
 const maxStack = 16 << 10 // bytes of a stack
-
-// facts is what an outcome's journal entry tells people about its attempt.
-type facts struct {
-	Worker    string       `json:"worker,omitempty"`
-	StartedAt machine.Time `json:"started_at,omitempty"` // microseconds
-	WaitedMS  int64        `json:"waited_ms,omitempty"`  // from ready to claimed
-	Log       string       `json:"log,omitempty"`
-	Stack     string       `json:"stack,omitempty"`
-}
-
-func (f facts) encode() json.RawMessage {
-	b, err := json.Marshal(f)
-	if err != nil { // texts and numbers can always be written
-		return nil
-	}
-	return b
-}
 
 // event gives the event that an outcome is, checked for what a store keeps.
 func (a *Attempt) event(o Outcome, ended cause) machine.Event {
@@ -33,7 +17,7 @@ func (a *Attempt) event(o Outcome, ended cause) machine.Event {
 		Path: a.Path, Attempt: a.Number, Cause: a.task.Cause,
 		At: a.StartedAt, // at least: what is known of the store's time may have been corrected since
 	}
-	f := facts{
+	f := outcome.Facts{
 		Worker: a.engine.cfg.Owner, StartedAt: a.StartedAt,
 		Log:   content.Clean(content.Tail(o.Log, content.MaxText), content.MaxText),
 		Stack: content.Clean(o.Stack, maxStack),
@@ -41,7 +25,7 @@ func (a *Attempt) event(o Outcome, ended cause) machine.Event {
 	if waited := a.StartedAt - a.task.ReadyAt; waited > 0 {
 		f.WaitedMS = waited.Std().UnixMilli()
 	}
-	ev.Facts = f.encode()
+	ev.Facts = f.Encode()
 	limit := a.engine.cfg.MaxPayload
 	switch {
 	case o.Interrupted && ended == stopped:

@@ -133,7 +133,7 @@ func (e *Engine) settled(ctx context.Context, s *folding, answer *store.Settled,
 func (e *Engine) won(ctx context.Context, s *folding, handed []store.Claimed, asked time.Time) []*Attempt {
 	f := s.flight
 	f.tries, f.damage, f.alone = 0, false, false
-	f.state = store.RunState{Run: saved(s.out.Run), Version: s.out.From + 1}
+	f.state = store.RunState{Run: recall.Saved(s.out.Run), Version: s.out.From + 1}
 	for _, x := range f.taken {
 		if x.attempt != nil {
 			e.release(x.attempt)

@@ -190,7 +190,7 @@ func (e *Engine) born(b *birth, handed []store.Claimed, asked time.Time) []*Atte
 	if len(handed) == 0 {
 		return nil
 	}
-	state := store.RunState{Run: saved(b.folded.out.Run), Version: 1}
+	state := store.RunState{Run: recall.Saved(b.folded.out.Run), Version: 1}
 	for i := range handed {
 		handed[i].Run = state
 	}

@@ -136,6 +136,15 @@ func gone(err error) error {
 	return err
 }
 
+// Saved gives a run as it lies in the store now, without the documents that do not exist.
+func Saved(run *machine.Run) *machine.Run {
+	c := run.Saved()
+	c.Scopes, c.Chunks = maps.Clone(c.Scopes), maps.Clone(c.Chunks)
+	maps.DeleteFunc(c.Scopes, func(_ string, s *machine.Scope) bool { return s == nil })
+	maps.DeleteFunc(c.Chunks, func(_ string, s *machine.Chunk) bool { return s == nil })
+	return c
+}
+
 // Merged gives run with the documents of other that it does not know. Both are at the same version.
 func Merged(run, other *machine.Run) *machine.Run {
 	if run == other {

@@ -27,11 +27,13 @@ type Reservation struct {
 }
 
 // NewReservation gives an empty reservation.
-func NewReservation() *Reservation { return &Reservation{Queues: map[string]int{}} }
+func NewReservation() *Reservation { return &Reservation{} }
 
 // Add asks for one more slot, for a task of queue.
 func (r *Reservation) Add(queue string) {
-	r.Total++
+	if r.Total++; r.Queues == nil {
+		r.Queues = map[string]int{}
+	}
 	r.Queues[queue]++
 }
 
