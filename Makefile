@@ -78,9 +78,9 @@ fuzz: ## each fuzz target for FUZZTIME
 cover: ## fails when expr, workflow or machine is covered less than COVER_MIN per cent
 	GO='$(GO)' COVER_MIN='$(COVER_MIN)' tools/cover.sh expr workflow machine
 
-sim: ## the simulation with SEEDS seeds, a twentieth of them on each database, and the faults that are planted in the machine
-	MILLRACE_SIM_SEEDS=$(SEEDS) MILLRACE_SIM_SQLITE=$$(($(SEEDS) / 20)) MILLRACE_SIM_POSTGRES=$$(($(SEEDS) / 20)) \
-		$(GO) test -count=1 -timeout 0 ./internal/sim
+sim: ## the simulation with SEEDS seeds, a 25th of them on each database, and the faults that are planted in the machine
+	MILLRACE_SIM_SEEDS=$(SEEDS) MILLRACE_SIM_SQLITE=$$(($(SEEDS) / 25)) MILLRACE_SIM_POSTGRES=$$(($(SEEDS) / 25)) \
+		$(GO) test -count=1 -timeout 0 -parallel 4 ./internal/sim
 	$(GO) test -count=1 -timeout 20m -tags mutants -run PlantedFaultOfTheMachine ./internal/sim
 
 crash: ## kills the built binary at random moments and resumes it
