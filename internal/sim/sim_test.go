@@ -123,7 +123,7 @@ func TestSeedsHoldTheInvariants(t *testing.T) {
 	}
 }
 
-// The same on SQLite, with fewer seeds: MILLRACE_SIM_SQLITE says how many.
+// The same on SQLite, with processes on two handles and fewer seeds: MILLRACE_SIM_SQLITE says how many.
 func TestSeedsHoldTheInvariantsOnSQLite(t *testing.T) {
 	t.Parallel()
 	chosen := options(t)
@@ -132,6 +132,7 @@ func TestSeedsHoldTheInvariantsOnSQLite(t *testing.T) {
 		return func(seed uint64) sim.Report {
 			path := filepath.Join(t.TempDir(), strconv.FormatUint(seed, 10)+".db")
 			o := chosen
+			o.Handles = 2
 			o.Open = func(now func() machine.Time) (store.Store, error) {
 				return sqlite.Open(t.Context(), path, sqlite.Options{Clock: now})
 			}
