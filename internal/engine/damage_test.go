@@ -15,7 +15,7 @@ import (
 func TestManyDamagedRunsKeepNoOtherWaiting(t *testing.T) {
 	t.Parallel()
 	const (
-		many = 2_600
+		many = 1_200
 		rest = "workflow: rest\nversion: 1\nsteps:\n  - { id: nap, wait: 3s }\n"
 	)
 	claim := func(w *world, n int) {

@@ -86,7 +86,7 @@ func TestOneTaskIsNotHeldUpByTheBatchesOfAFlood(t *testing.T) {
 	t.Parallel()
 	const slots = 64
 	measure := func(w *world, flood int) (others int64, begun, ended time.Duration) {
-		const visits = 12
+		const visits = 8
 		if w.flood("guest", one, 1); flood > 0 {
 			w.flood("flood", one, flood)
 		}
@@ -112,7 +112,7 @@ func TestOneTaskIsNotHeldUpByTheBatchesOfAFlood(t *testing.T) {
 	var idleBegun, idleEnded time.Duration
 	in(t, func(w *world) { _, idleBegun, idleEnded = measure(w, 0) })
 	in(t, func(w *world) {
-		others, begun, ended := measure(w, 8_000)
+		others, begun, ended := measure(w, 6_000)
 		if others > slots {
 			w.t.Errorf("%d tasks of the flood began before the guest's, more than there are slots", others)
 		}
