@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -99,4 +100,27 @@ func TestATaskThatNobodyServesWaitsForAProcessThatDoes(t *testing.T) {
 			t.Errorf("%v was begun by %s", id, owner)
 		}
 	}
+}
+
+// D2
+func TestProcessesThatDefineTheSameAtOnceAgreeOnItsVersion(t *testing.T) {
+	t.Parallel()
+	g := newGround(t, chain)
+	g.o.Define, g.o.Handlers = []string{chainWithMore}, []string{"work", "more"}
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			p, err := fleet.Launch(t.Context(), g.o)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { _ = p.Kill() })
+		})
+	}
+	all.Wait()
+	ids := g.start("chain", 10, fleet.Order{})
+	g.ended()
+	g.books()
+	g.versions(map[int][]string{2: ids})
 }
