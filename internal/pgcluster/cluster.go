@@ -126,14 +126,20 @@ func launch(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-func (c *Cluster) make(ctx context.Context, o Options) error {
+// own gives the folder to whom the server runs as.
+func (c *Cluster) own() error {
 	if err := os.Chmod(c.folder, 0o755); err != nil { //nolint:gosec // another user runs the server, and clients find its socket
 		return err
 	}
-	if c.owner != nil {
-		if err := os.Chown(c.folder, int(c.owner.Uid), int(c.owner.Gid)); err != nil {
-			return err
-		}
+	if c.owner == nil {
+		return nil
+	}
+	return os.Chown(c.folder, int(c.owner.Uid), int(c.owner.Gid))
+}
+
+func (c *Cluster) make(ctx context.Context, o Options) error {
+	if err := c.own(); err != nil {
+		return err
 	}
 	if out, err := c.command(ctx, "initdb", "-D", c.data(), "-U", User, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N").CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
@@ -155,7 +161,8 @@ func (c *Cluster) make(ctx context.Context, o Options) error {
 	return c.Exec(ctx, "postgres", "create role "+Secured+" login password '"+Secret+"'")
 }
 
-const access = "host all " + Secured + " 127.0.0.1/32 scram-sha-256\nlocal all all trust\nhost all all 127.0.0.1/32 trust\n"
+const access = "host all " + Secured + " 127.0.0.1/32 scram-sha-256\nlocal all all trust\nlocal replication all trust\n" +
+	"host all all 127.0.0.1/32 trust\n"
 
 func (c *Cluster) configure(o Options) error {
 	settings := map[string]string{
