@@ -169,6 +169,8 @@ func TestAPauseWalksTheLanesOfItsTenant(t *testing.T) {
 // backlog fills the ready index: so many tasks in one lane, so many lanes of three, and so many ended runs with a journal.
 func backlog(t *testing.T, s *Store, deep, lanes, ended int) {
 	t.Helper()
+	defer func(d time.Duration) { s.o.CallTimeout = d }(s.o.CallTimeout)
+	s.o.CallTimeout = 10 * time.Minute // a busy machine takes its time to fill
 	const task = "select randomblob(16), 'x', %s, n, 0, 0, 0, 0, 1, 0, n, 0, '', 0, 0, 0, '1', '{}' from many"
 	err := s.write(t.Context(), "fill", func(c *conn) error {
 		for _, fill := range []struct {
