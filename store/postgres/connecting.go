@@ -26,8 +26,10 @@ func (s *Store) faultOpening(ctx context.Context, op string, err error) error {
 	if err == nil || errors.As(err, &done) {
 		return err
 	}
-	return &store.StoreError{Op: op, Kind: store.ErrUnusable, Err: cause(err),
-		Hint: "look at the settings of the URL, at the variables PG*, and at the log of the server"}
+	return &store.StoreError{
+		Op: op, Kind: store.ErrUnusable, Err: cause(err),
+		Hint: "look at the settings of the URL, at the variables PG*, and at the log of the server",
+	}
 }
 
 // cause gives in one line what the server or the network said, without the list of all that was tried before, and without the
