@@ -48,6 +48,28 @@ func TestCommandsOnPostgreSQL(t *testing.T) {
 	testscript.Run(t, scripts(in(t, "testdata", "postgres"), func() map[string]string { return at(c, c.Database(t)) }))
 }
 
+// TestCommandsWhileTheServerIsAway drives the program on a server of its own that is stopped and started.
+func TestCommandsWhileTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	c := pgcluster.Start(t, pgcluster.Options{})
+	p := scripts(in(t, "testdata", "outage"), func() map[string]string {
+		v := at(c, "postgres")
+		v["MILLRACE_DB"] = "postgres://" + pgcluster.User + ":s3cret-7q@" + c.Address() + "/postgres"
+		return v
+	})
+	p.Cmds["server"] = func(ts *testscript.TestScript, neg bool, args []string) {
+		switch {
+		case !neg && len(args) == 1 && args[0] == "stop":
+			ts.Check(c.Stop(pgcluster.Immediate))
+		case !neg && len(args) == 1 && args[0] == "start":
+			ts.Check(c.Resume(context.Background()))
+		default:
+			ts.Fatalf("usage: server stop|start")
+		}
+	}
+	testscript.Run(t, p)
+}
+
 // at are the variables by which a script finds a database: the program with all rights as MILLRACE_DB, others with the rest.
 func at(c *pgcluster.Cluster, database string) map[string]string {
 	host, port, _ := net.SplitHostPort(c.Address()) // it was joined

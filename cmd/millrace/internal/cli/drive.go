@@ -45,6 +45,7 @@ type drive struct {
 	caller   *httpcall.Caller
 	show     display
 	follower *millrace.Follower
+	seen     *millrace.View
 	troubled bool // the last look found the database in trouble
 }
 
@@ -177,8 +178,11 @@ func (d *drive) look(ctx context.Context) (done bool, status int, err error) {
 	}
 	d.troubled = trouble.Err != nil
 	if v == nil { // the next look may find the database again
-		return false, 0, nil
+		if v = d.seen; v == nil {
+			return false, 0, nil
+		}
 	}
+	d.seen = v
 	if err := d.show.view(v, note); err != nil {
 		return true, statusStore, err
 	}

@@ -196,11 +196,22 @@ func (w *worker) run(
 	stop()
 	select {
 	case err := <-ended:
+		if err != nil {
+			return unsettled(err)
+		}
 		w.tell("left; nothing is lost")
-		return err
+		return nil
 	case <-w.interrupts:
 		w.tell("left at once; what ran is taken up by another worker")
 		return exit(statusInterrupted)
+	}
+}
+
+// unsettled tells of what ended while the worker left, and could not be stored.
+func unsettled(err error) error {
+	return &failure{
+		status: statusStore, code: "store", message: "left: " + err.Error(),
+		hint: "their runs are kept as far as they came: when the leases have ended, another worker does again what was not stored",
 	}
 }
 

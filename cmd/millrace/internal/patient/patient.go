@@ -38,6 +38,13 @@ func (w *Store) Claim(ctx context.Context, c store.Claim) ([]store.Claimed, erro
 	return out, err
 }
 
+// Stocked looks for work and remembers.
+func (w *Store) Stocked(ctx context.Context, after int64, limit int) ([]store.Lane, error) {
+	out, err := w.Store.Stocked(ctx, after, limit)
+	w.Heard("stocked", err)
+	return out, err
+}
+
 // Heard notes how an operation went. That one succeeds says nothing of another: on a full disk, what writes nothing succeeds.
 func (w *Store) Heard(op string, err error) {
 	w.mu.Lock()

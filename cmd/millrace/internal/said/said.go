@@ -244,6 +244,9 @@ func (l *logs) show(t attemptText) error {
 		if failed {
 			l.line(voices.Voice{Path: t.Path, Attempt: t.Attempt}, "["+t.title()+"]")
 		}
+		if t.Log == "" && !failed {
+			l.silent++
+		}
 		return nil
 	case l.JSON:
 		l.attempts = append(l.attempts, t)
