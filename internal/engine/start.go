@@ -94,6 +94,9 @@ func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started,
 		if try == startTries {
 			return nil, err
 		}
+		if errors.Is(err, store.ErrSkewed) { // they have the store's time now, and must not grow old again
+			wait = rounds.Backoff{}
+		}
 		if clock.Sleep(ctx, e.clock, wait.Next()) != nil {
 			return nil, err
 		}

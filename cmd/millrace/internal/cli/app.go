@@ -5,6 +5,8 @@
 // executors, so it may import everything of the module.
 package cli
 
+//tidy:allow pkglen each command is a file here, and all of them share the app, its flags and its failures
+
 import (
 	"context"
 	"encoding/json"

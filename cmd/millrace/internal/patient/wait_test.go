@@ -31,7 +31,7 @@ func TestAWaitBearsWhatPassesForAWhile(t *testing.T) {
 			{away, away, time.Second},
 			{store.ErrUnusable, store.ErrUnusable, 0},
 		} {
-			time.Sleep(step.after)
+			<-time.After(step.after)
 			if got := w.Bear(step.err); !errors.Is(got, step.want) {
 				t.Errorf("bear %v: got %v, want %v", step.err, got, step.want)
 			}
