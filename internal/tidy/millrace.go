@@ -38,7 +38,7 @@ func Millrace() House {
 			{Path: "internal/doctor", Uses: core, Tests: append([]string{"internal/engine"}, adapters...)},
 			{Path: ".", Uses: append([]string{"internal/engine", "internal/doctor", "internal/clock"}, core...), Tests: adapters},
 			{Path: "internal/sim", Uses: append([]string{"internal/engine", "internal/clock", "store/memory", "store/faulty"}, core...), Tests: []string{"store/sqlite", "store/postgres", "internal/pgcluster"}},
-			{Path: "internal/fleet", Uses: append([]string{".", "store/postgres"}, core...), Tests: []string{"internal/pgcluster"}}, // support for tests
+			{Path: "internal/fleet", Uses: append([]string{".", "store/postgres"}, core...), Tests: []string{"internal/pgcluster"}},  // support for tests
 			{Path: "internal/chaos", Uses: append([]string{".", "store/postgres", "internal/fleet", "internal/pgcluster"}, core...)}, // support for tests, and one
 
 			{Path: "cmd/millrace/...", Uses: []string{everything}},
