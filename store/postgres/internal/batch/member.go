@@ -42,8 +42,7 @@ type Member struct {
 	starts  []*start // those that are there in the end, in order
 	hands   int      // how many of them may be handed over
 
-	makesWork bool
-	values    map[machine.Ref]json.RawMessage // that it puts; nil until asked for
+	values map[machine.Ref]json.RawMessage // that it puts; nil until asked for
 }
 
 // holding is what becomes of the tasks that the run had before.
@@ -107,7 +106,6 @@ func NewMember(st *store.Settlement, n int, content error) *Member {
 		m.Content = errors.Join(m.Content, m.fold(i, effect, fates))
 	}
 	m.changes = m.documents()
-	m.mark()
 	return m
 }
 
@@ -172,10 +170,8 @@ func (m *Member) fold(i int, effect machine.Effect, f fates) error {
 	case machine.StopTask:
 		r := m.round(0)
 		r.stops = append(r.stops, e.Path)
-		m.makesWork = true
 	case machine.SetTimer:
 		m.timer(e.Key, timerOp{true, int64(e.Due), m.cause(i)})
-		m.makesWork = true
 	case machine.CancelTimer:
 		m.timer(e.Key, timerOp{})
 	case machine.PutValue:
@@ -190,9 +186,7 @@ func (m *Member) fold(i int, effect machine.Effect, f fates) error {
 		m.letters = append(m.letters, letterOp{opens: true, kind: e.Kind, path: e.Path, err: e.Error})
 	case machine.CloseLetter:
 		m.letters = append(m.letters, letterOp{all: e.Kind == "", kind: e.Kind, path: e.Path, how: e.How})
-	case machine.HoldTasks:
-	case machine.FreeTasks:
-		m.makesWork = true
+	case machine.HoldTasks, machine.FreeTasks:
 	case machine.EndRun:
 		m.round(2).ends = true
 		m.ends, m.failure = true, e.Error
@@ -272,13 +266,6 @@ func (m *Member) documents() []machine.Change {
 	return changes
 }
 
-// mark says whether what waits elsewhere should look.
-func (m *Member) mark() {
-	if m.hands < len(m.starts) || len(m.starts) > m.Hand.Limit {
-		m.makesWork = true
-	}
-}
-
 // sequential says whether the order of the letters' effects matters, so that they are carried out one by one.
 func (m *Member) sequential() bool {
 	seen := map[[3]string]bool{}
@@ -332,9 +319,6 @@ func stepOf(e *machine.Error) (step, code *string) {
 func (m *Member) Refusal(err error) store.Settled {
 	return store.Settled{Result: store.Refused, Err: fmt.Errorf("settlement of run %s: %w", m.Run.ID, err)}
 }
-
-// Leaves says whether the settlement has made work for others than those to whom so many tasks were handed over.
-func (m *Member) Leaves(handed int) bool { return m.makesWork || len(m.starts) > handed }
 
 // Verdict is what stands in the way of one member.
 type Verdict struct {
