@@ -48,6 +48,7 @@ func (e *Engine) claimNext(ctx context.Context, guestsAlone bool) (int, error) {
 	cancel()
 	err = e.fault("claim", err)
 	e.mu.Lock()
+	delete(e.asking, ask.Token)
 	e.slots.GiveBack(reserved)
 	e.lanes.Return(ask.Lanes)
 	var begun []*Attempt
@@ -74,6 +75,17 @@ func (e *Engine) doubt(token int64) {
 	}
 }
 
+// coming says whether a task that this process holds without knowing of it is still to be taken up: the answer of the call that
+// holds it is awaited, or was lost and will be asked for. With no slot free, or nothing begun any more, it will not be. The
+// caller holds e.mu.
+func (e *Engine) coming(l *store.Live) bool {
+	f := e.flights[runKey{l.Tenant, l.RunID}]
+	if e.asking[l.Token] || f != nil && (f.asking == l.Token || f.hand == l.Token) {
+		return true
+	}
+	return slices.Contains(e.doubts, l.Token) && e.phase == working && e.slots.Free() > 0
+}
+
 // recover takes up what claims and starts brought whose answer was lost, and gives the number of attempts.
 func (e *Engine) recover(ctx context.Context) (n int, err error) {
 	for {
@@ -83,15 +95,19 @@ func (e *Engine) recover(ctx context.Context) (n int, err error) {
 			return n, nil
 		}
 		token := e.doubts[0]
+		e.asking[token] = true
 		e.mu.Unlock()
 		asked := e.clock.Now()
 		c, cancel := e.call(ctx)
 		tasks, err := e.st.HeldBy(c, e.cfg.Owner, token)
 		cancel()
-		if err := e.fault("ask for what is held", err); err != nil {
+		err = e.fault("ask for what is held", err)
+		e.mu.Lock()
+		delete(e.asking, token)
+		if err != nil {
+			e.mu.Unlock()
 			return n, err
 		}
-		e.mu.Lock()
 		e.doubts = slices.DeleteFunc(e.doubts, func(t int64) bool { return t == token })
 		tasks = slices.DeleteFunc(tasks, func(t store.Claimed) bool {
 			a := e.held[taskKey{run: t.RunID, path: t.Path}]
@@ -166,6 +182,7 @@ func (e *Engine) planClaim(guestsAlone bool) (store.Claim, *supply.Reservation) 
 	ask.Limit = reserved.Total
 	if reserved.Total > 0 {
 		ask.Token = e.token()
+		e.asking[ask.Token] = true
 		e.slots.Reserve(reserved)
 	}
 	return ask, reserved

@@ -67,6 +67,7 @@ type Engine struct {
 	reading  bool            // lanes are being read
 	serving  context.Context //nolint:containedctx // of the first claim: what is handed over to this process descends from it; nil: it claims nothing
 	doubts   []int64         // tokens of claims and hand-overs whose answer was lost
+	asking   map[int64]bool  // tokens of claims and starts whose answer is awaited, and of doubts that are being asked for
 
 	signals signals
 }
@@ -106,7 +107,7 @@ func build(st store.Store, c Config) *Engine {
 	}
 	e := &Engine{
 		st: st, cfg: c, clock: c.Clock, log: c.Logger, host: host,
-		held: map[taskKey]*Attempt{}, flights: map[runKey]*flight{}, faults: map[string]bool{},
+		held: map[taskKey]*Attempt{}, flights: map[runKey]*flight{}, faults: map[string]bool{}, asking: map[int64]bool{},
 		signals: newSignals(), secrets: secrets.Secrets{Find: c.Secrets},
 	}
 	e.random = rand.New(rand.NewPCG(c.Seed, 0x6d696c6c72616365)) //nolint:gosec // tokens need be distinct, not secret

@@ -143,6 +143,10 @@ func (e *Engine) verdict(l *store.Live) machine.EventKind {
 		if a := e.held[taskKey{run: l.RunID, path: l.Path}]; a != nil && a.token == l.Token {
 			return "" // we live
 		}
+		if e.coming(l) {
+			return ""
+		}
+		e.doubts = slices.DeleteFunc(e.doubts, func(t int64) bool { return t == l.Token })
 		return machine.TaskReleased // its handler was never called
 	case l.Dead:
 		return machine.TaskLost

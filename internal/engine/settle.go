@@ -69,6 +69,7 @@ func (e *Engine) commit(ctx context.Context, all []*folding) error {
 	asked := e.clock.Now()
 	for i, s := range all {
 		reserved[i] = e.handOver(s)
+		s.flight.asking = s.out.Hand.Token
 		batch[i] = s.out
 	}
 	e.mu.Unlock()
@@ -83,6 +84,7 @@ func (e *Engine) commit(ctx context.Context, all []*folding) error {
 	e.mu.Lock()
 	for i, s := range all {
 		e.slots.GiveBack(reserved[i])
+		s.flight.asking = 0
 		if err != nil {
 			e.unknown(s, err, len(all) > 1)
 			continue

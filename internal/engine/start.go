@@ -130,6 +130,7 @@ func (e *Engine) sendStarts(ctx context.Context, starts []*birth) ([]store.Start
 	reserved := make([]*supply.Reservation, len(starts))
 	e.mu.Lock()
 	token, asked := e.token(), e.clock.Now()
+	e.asking[token] = true
 	for i, b := range starts {
 		reserved[i] = e.handOverFirst(b.folded, token)
 		send[i] = store.Start{Settlement: b.folded.out, KeyHash: b.hash}
@@ -145,6 +146,7 @@ func (e *Engine) sendStarts(ctx context.Context, starts []*birth) ([]store.Start
 	var begun []*Attempt
 	more := false
 	e.mu.Lock()
+	delete(e.asking, token)
 	for i, b := range starts {
 		handed := 0
 		if err == nil {
