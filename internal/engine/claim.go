@@ -48,31 +48,20 @@ func (e *Engine) claimNext(ctx context.Context, guestsAlone bool) (int, error) {
 	cancel()
 	err = e.fault("claim", err)
 	e.mu.Lock()
-	delete(e.asking, ask.Token)
+	e.tokens.Answered(ask.Token)
 	e.slots.GiveBack(reserved)
 	e.lanes.Return(ask.Lanes)
 	var begun []*Attempt
 	if err == nil {
 		begun = e.take(ctx, tasks, 0, asked, asked)
-		if brought(tasks) < nearlyBytes {
-			e.lanes.Emptied(ask.Lanes, tasks)
-		}
-		e.heardPoll()
+		e.lanes.Emptied(ask, tasks)
+		e.steady.Heard(e.clock.Now())
 	} else {
-		e.doubt(ask.Token)
+		e.tokens.Doubt(ask.Token)
 	}
 	e.mu.Unlock()
 	e.launch(begun)
 	return len(begun), err
-}
-
-const maxDoubts = 1_000 // tokens that are asked for; what further ones hold is released once its lease runs out
-
-// doubt notes the token of a call whose answer was lost: something may be held under it. The caller holds e.mu.
-func (e *Engine) doubt(token int64) {
-	if len(e.doubts) < maxDoubts && !slices.Contains(e.doubts, token) {
-		e.doubts = append(e.doubts, token)
-	}
 }
 
 // coming says whether a task that this process holds without knowing of it is still to be taken up: the answer of the call that
@@ -80,22 +69,22 @@ func (e *Engine) doubt(token int64) {
 // caller holds e.mu.
 func (e *Engine) coming(l *store.Live) bool {
 	f := e.flights[runKey{l.Tenant, l.RunID}]
-	if e.asking[l.Token] || f != nil && (f.asking == l.Token || f.hand == l.Token) {
+	if e.tokens.Asked(l.Token) || f != nil && (f.asking == l.Token || f.hand == l.Token) {
 		return true
 	}
-	return slices.Contains(e.doubts, l.Token) && e.phase == working && e.slots.Free() > 0
+	return e.tokens.InDoubt(l.Token) && e.phase == working && e.slots.Free() > 0
 }
 
 // recover takes up what claims and starts brought whose answer was lost, and gives the number of attempts.
 func (e *Engine) recover(ctx context.Context) (n int, err error) {
 	for {
 		e.mu.Lock()
-		if len(e.doubts) == 0 || e.slots.Free() == 0 {
+		token, doubted := e.tokens.Doubted()
+		if !doubted || e.slots.Free() == 0 {
 			e.mu.Unlock()
 			return n, nil
 		}
-		token := e.doubts[0]
-		e.asking[token] = true
+		e.tokens.Ask(token)
 		e.mu.Unlock()
 		asked := e.clock.Now()
 		c, cancel := e.call(ctx)
@@ -103,12 +92,12 @@ func (e *Engine) recover(ctx context.Context) (n int, err error) {
 		cancel()
 		err = e.fault("ask for what is held", err)
 		e.mu.Lock()
-		delete(e.asking, token)
+		e.tokens.Answered(token)
 		if err != nil {
 			e.mu.Unlock()
 			return n, err
 		}
-		e.doubts = slices.DeleteFunc(e.doubts, func(t int64) bool { return t == token })
+		e.tokens.Resolve(token)
 		tasks = slices.DeleteFunc(tasks, func(t store.Claimed) bool {
 			a := e.held[taskKey{run: t.RunID, path: t.Path}]
 			return a != nil && a.token == t.Token
@@ -182,26 +171,13 @@ func (e *Engine) planClaim(guestsAlone bool) (store.Claim, *supply.Reservation) 
 	ask.Limit = reserved.Total
 	if reserved.Total > 0 {
 		ask.Token = e.token()
-		e.asking[ask.Token] = true
+		e.tokens.Ask(ask.Token)
 		e.slots.Reserve(reserved)
 	}
 	return ask, reserved
 }
 
-// brought gives the size of the payloads that a claim brought.
-func brought(tasks []store.Claimed) (size int) {
-	for i := range tasks {
-		for _, raw := range tasks[i].Payloads {
-			size += len(raw)
-		}
-	}
-	return size
-}
-
-const (
-	claimBytes  = 16 << 20       // payloads that one claim brings
-	nearlyBytes = claimBytes / 2 // one that brought so much may have been cut short
-)
+const claimBytes = 16 << 20 // payloads that one claim brings
 
 // Hint says that there may be new work: Run hears it from the store's Watch, a simulation says it itself.
 func (e *Engine) Hint() {
@@ -231,16 +207,6 @@ func (e *Engine) hear(h store.Hint) {
 	}
 }
 
-// heardPoll notes that a poll succeeded: only a process that has polled without a gap for a while declares losses. The caller
-// holds e.mu.
-func (e *Engine) heardPoll() {
-	now := e.clock.Now()
-	if now.Sub(e.polled) > pollGap || now.Before(e.polled) {
-		e.steady = now
-	}
-	e.polled = now
-}
-
 // nextClaim gives the time until a claim may find something that no signal tells of, at most idle.
 func (e *Engine) nextClaim(idle time.Duration) time.Duration {
 	e.mu.Lock()
@@ -251,5 +217,3 @@ func (e *Engine) nextClaim(idle time.Duration) time.Duration {
 	wait := e.lanes.Wait(e.clock.Now(), e.now(), e.slots.Free() == 0)
 	return min(idle, max(wait, time.Millisecond))
 }
-
-const pollGap = 5 * time.Second // longest time between two polls that counts as without a gap

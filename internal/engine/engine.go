@@ -24,7 +24,9 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace/internal/clock"
+	"github.com/millrace-go/millrace/internal/engine/internal/claims"
 	"github.com/millrace-go/millrace/internal/engine/internal/crew"
+	"github.com/millrace-go/millrace/internal/engine/internal/rounds"
 	"github.com/millrace-go/millrace/internal/engine/internal/secrets"
 	"github.com/millrace-go/millrace/internal/engine/internal/shelf"
 	"github.com/millrace-go/millrace/internal/engine/internal/supply"
@@ -57,17 +59,15 @@ type Engine struct {
 	slots    *supply.Slots
 	lanes    *supply.Lanes
 	lists    lists
-	overdue  int // attempts that were settled while their handlers still run
-	steady   time.Time
-	polled   time.Time
+	overdue  int           // attempts that were settled while their handlers still run
+	steady   rounds.Steady // only who has polled without a gap for a while declares losses
 	nextDue  machine.Time
 	pruned   string          // where the walk over runs that may go has come to; "": a new one begins
 	faults   map[string]bool // operations that failed when last tried: a fault is logged once
 	claiming bool            // a claim is in flight
 	reading  bool            // lanes are being read
 	serving  context.Context //nolint:containedctx // of the first claim: what is handed over to this process descends from it; nil: it claims nothing
-	doubts   []int64         // tokens of claims and hand-overs whose answer was lost
-	asking   map[int64]bool  // tokens of claims and starts whose answer is awaited, and of doubts that are being asked for
+	tokens   claims.Tokens
 
 	signals signals
 }
@@ -107,7 +107,7 @@ func build(st store.Store, c Config) *Engine {
 	}
 	e := &Engine{
 		st: st, cfg: c, clock: c.Clock, log: c.Logger, host: host,
-		held: map[taskKey]*Attempt{}, flights: map[runKey]*flight{}, faults: map[string]bool{}, asking: map[int64]bool{},
+		held: map[taskKey]*Attempt{}, flights: map[runKey]*flight{}, faults: map[string]bool{},
 		signals: newSignals(), secrets: secrets.Secrets{Find: c.Secrets},
 	}
 	e.random = rand.New(rand.NewPCG(c.Seed, 0x6d696c6c72616365)) //nolint:gosec // tokens need be distinct, not secret
@@ -122,8 +122,7 @@ func build(st store.Store, c Config) *Engine {
 	e.aboard = supply.Aboard{Settlers: c.Settlers}
 	e.slots = supply.NewSlots(c.Slots, c.Queues)
 	e.lanes = supply.NewLanes(func(handler string) bool { return c.Handlers[handler] != nil }, e.slots.Limited)
-	e.steady = e.clock.Now()
-	e.polled = e.steady
+	e.steady = rounds.NewSteady(e.clock.Now())
 	if e.cfg.Launcher == nil {
 		e.cfg.Launcher = goroutines{crew.New()}
 	}

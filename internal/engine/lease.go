@@ -73,7 +73,7 @@ func (e *Engine) ask(ctx context.Context, op string, held []*Attempt, lease time
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heardPoll()
+	e.steady.Heard(e.clock.Now())
 	for i := range min(len(held), len(answers)) {
 		a := held[i]
 		switch {
@@ -109,7 +109,7 @@ func (e *Engine) sweep(ctx context.Context, limit int) (read, n int, err error) 
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heardPoll()
+	e.steady.Heard(e.clock.Now())
 	for i := range expired {
 		l := &expired[i]
 		kind := e.verdict(l)
@@ -146,11 +146,11 @@ func (e *Engine) verdict(l *store.Live) machine.EventKind {
 		if e.coming(l) {
 			return ""
 		}
-		e.doubts = slices.DeleteFunc(e.doubts, func(t int64) bool { return t == l.Token })
+		e.tokens.Resolve(l.Token)
 		return machine.TaskReleased // its handler was never called
 	case l.Dead:
 		return machine.TaskLost
-	case e.now() < l.LeaseUntil.Add(ownFirst), e.clock.Now().Sub(e.steady) < e.cfg.Renew+pollGap:
+	case e.now() < l.LeaseUntil.Add(ownFirst), e.steady.For(e.clock.Now()) < e.cfg.Renew+rounds.Gap:
 		return ""
 	}
 	return machine.TaskLost
@@ -174,7 +174,7 @@ func (e *Engine) fire(ctx context.Context, limit int) (read, n int, err error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heardPoll()
+	e.steady.Heard(e.clock.Now())
 	e.nextDue = next
 	for _, t := range due {
 		x := &fact{due: t.Due, event: machine.Event{Kind: machine.TimerFired, Path: t.Key, Cause: t.Cause}}
@@ -237,7 +237,7 @@ func (e *Engine) deliver(ctx context.Context, limit int) (read, n int, err error
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heardPoll()
+	e.steady.Heard(e.clock.Now())
 	for i := range messages {
 		m := &messages[i]
 		if !e.minds(m.Tenant, m.RunID) {

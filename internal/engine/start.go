@@ -130,7 +130,7 @@ func (e *Engine) sendStarts(ctx context.Context, starts []*birth) ([]store.Start
 	reserved := make([]*supply.Reservation, len(starts))
 	e.mu.Lock()
 	token, asked := e.token(), e.clock.Now()
-	e.asking[token] = true
+	e.tokens.Ask(token)
 	for i, b := range starts {
 		reserved[i] = e.handOverFirst(b.folded, token)
 		send[i] = store.Start{Settlement: b.folded.out, KeyHash: b.hash}
@@ -146,7 +146,7 @@ func (e *Engine) sendStarts(ctx context.Context, starts []*birth) ([]store.Start
 	var begun []*Attempt
 	more := false
 	e.mu.Lock()
-	delete(e.asking, token)
+	e.tokens.Answered(token)
 	for i, b := range starts {
 		handed := 0
 		if err == nil {
@@ -157,7 +157,7 @@ func (e *Engine) sendStarts(ctx context.Context, starts []*birth) ([]store.Start
 				e.expect(b.folded, got[i].Handed)
 			}
 		} else if reserved[i].Total > 0 {
-			e.doubt(token)
+			e.tokens.Doubt(token)
 		}
 		more = more || handed < len(b.folded.order)
 		e.slots.GiveBack(reserved[i])

@@ -169,13 +169,20 @@ func (l *Lanes) Expect(x store.Lane) {
 	l.awaited, l.fresh = x, true
 }
 
-// Emptied forgets the lanes that gave less than they were asked for, until a reading lists them.
-func (l *Lanes) Emptied(asked []store.LaneLimit, got []store.Claimed) {
-	by := make(map[int64]int, len(asked))
+// Emptied forgets the lanes that gave less than they were asked for, until a reading lists them. A claim that brought so much
+// that it may have been cut short empties none.
+func (l *Lanes) Emptied(asked store.Claim, got []store.Claimed) {
+	by, size := make(map[int64]int, len(asked.Lanes)), 0
 	for i := range got {
 		by[got[i].Lane.ID]++
+		for _, raw := range got[i].Payloads {
+			size += len(raw)
+		}
 	}
-	for _, x := range asked {
+	if asked.Bytes > 0 && size >= asked.Bytes/2 {
+		return
+	}
+	for _, x := range asked.Lanes {
 		if n := l.stocked[x.Lane]; n != nil && by[x.Lane] < x.Limit && n.news <= n.asked {
 			l.leave(n)
 		}
