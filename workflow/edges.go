@@ -231,7 +231,7 @@ func (r *reader) joins(s *Step) {
 	n := r.nodes[s]
 	if s.Join.Kind == JoinCount && s.Join.N > len(s.In) && !r.unsure[s.Body] {
 		r.Add(n.Get("join"), fmt.Sprintf("write a number up to %d, or list more steps in `after`", len(s.In)),
-			"`join` waits for %d steps, but only %d lead to `%s`", s.Join.N, len(s.In), s.Key)
+			"`join: %d` waits for more steps than lead to `%s`: %d", s.Join.N, s.Key, len(s.In))
 	}
 	r.cancelRest(s)
 }

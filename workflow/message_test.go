@@ -25,7 +25,7 @@ func TestEachMistakeHasItsWordsAndItsRemedy(t *testing.T) {
 		"a tolerance that is none":  {`{ a: { map: { over: input.l, tolerate: few, do: { task: t } } } }`, "`tolerate` wants a percentage from 0% to 100%, not \"few\""},
 		"a word that is no choice":  {`{ a: { task: t, on_error: contin } }`, "`on_error` wants one of fail, continue, skip, not \"contin\"; write continue"},
 		"a word like none":          {`{ a: { task: t, on_error: zzz } }`, "`on_error` wants one of fail, continue, skip, not \"zzz\"; write fail or continue or skip"},
-		"attempts beside delays":    {`{ a: { task: t, retry: { attempts: 9, delays: [1s, 2s] } } }`, "`attempts` contradicts `delays`, which has 2 entries; leave it out, or write 3"},
+		"attempts beside delays":    {`{ a: { task: t, retry: { attempts: 9, delays: [1s, 2s] } } }`, "`attempts` contradicts `delays`, a list of 2; leave it out, or write 3"},
 		"no attempt":                {`{ a: { task: t, retry: 0 } }`, "`retry` is out of range: 0; write a number from 1 to 1000000"},
 		"a retry of nothing":        {`{ a: { task: t, retry: [] } }`, "`retry` is empty; write at least one entry, or leave it out"},
 		"half an attempt":           {`{ a: { task: t, retry: 1.5 } }`, "`retry` wants a whole number, not 1.5; write digits only"},

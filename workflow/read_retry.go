@@ -60,7 +60,7 @@ func (r *reader) retry(n *document.Node, p *RetryPolicy) {
 			p.Delays = append(p.Delays, d)
 		}
 		if i := n.Find("attempts"); i >= 0 && p.Attempts != len(p.Delays)+1 {
-			r.Add(n.Keys[i], fmt.Sprintf("leave it out, or write %d", len(p.Delays)+1), "`attempts` contradicts `delays`, which has %d entries", len(p.Delays))
+			r.Add(n.Keys[i], fmt.Sprintf("leave it out, or write %d", len(p.Delays)+1), "`attempts` contradicts `delays`, a list of %d", len(p.Delays))
 		}
 		p.Attempts = len(p.Delays) + 1
 	}

@@ -141,14 +141,14 @@ func (e *Engine) leave(ctx context.Context) error {
 	e.await(ctx, e.cfg.Flush, func() bool { return e.pending() == 0 })
 	var left []error
 	if n := e.pending(); n > 0 {
-		left = append(left, fmt.Errorf("outcomes of %d runs could not be settled", n))
+		left = append(left, fmt.Errorf("runs with outcomes that could not be settled: %d", n))
 	}
 	g, own := e.cfg.Launcher.(goroutines)
 	if own {
 		g.Dismiss()
 	}
 	if n := e.running(); n > 0 {
-		left = append(left, fmt.Errorf("%d handlers did not return", n))
+		left = append(left, fmt.Errorf("handlers that did not return: %d", n))
 	} else if own {
 		c, cancel := context.WithTimeout(ctx, e.cfg.Grace)
 		if !g.Wait(c) {

@@ -187,7 +187,7 @@ func fromPairs(e *Evaluator, args []any) (any, error) {
 			return nil, err
 		}
 		if len(pair) != 2 {
-			return nil, failf("item %d has %d items, not two", i, len(pair))
+			return nil, failf("item %d has the length %d, not 2", i, len(pair))
 		}
 		key, err := e.memberKey(pair[0])
 		if err != nil {

@@ -234,7 +234,7 @@ func TestListAndObjectFunctions(t *testing.T) {
 		{"sort([1], 'up')", `"asc" or "desc"`, ""},
 		{"keys([1])", "must be an object, not a list", ""},
 		{"fromPairs([1])", "item 0 is a number, not a pair", ""},
-		{"fromPairs([[1]])", "item 0 has 1 items, not two", ""},
+		{"fromPairs([[1]])", "item 0 has the length 1, not 2", ""},
 		{"fromPairs([[nil, 1]])", "null cannot be a key", "string()"},
 		{"fromPairs([[input.half, 1]])", "surrogate", ""},
 		{"first(input.none)", "takes a list, not null", "??"},

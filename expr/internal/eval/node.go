@@ -294,7 +294,7 @@ func (n *Chain) outside(size int) (any, error) {
 	if n.Safe {
 		return nil, nil
 	}
-	return nil, failf("the index is outside of %d items", size).
+	return nil, failf("the index is outside: the length is %d", size).
 		Instead("write ?? and a value behind it, or get(list, index), which gives null")
 }
 
