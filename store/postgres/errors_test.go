@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -246,5 +247,30 @@ func TestANewerSchemaThatServesThisProgramIsUsed(t *testing.T) {
 	}
 	for _, s := range []*Store{before, open(t, c.URL(name), Options{MaxConns: 2}), open(t, c.URL(name), Options{MaxConns: 2, Migrate: true})} {
 		works(s)
+	}
+}
+
+// Who had to wait for the other's transaction sees what that made, whatever the session had found missing before.
+//
+// K3
+func TestOfManyThatMigrateAtOnceAllFindItDone(t *testing.T) {
+	t.Parallel()
+	c := pgcluster.Shared(t)
+	for range 5 {
+		url := c.URL(c.Database(t))
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				s, err := Open(t.Context(), url, Options{MaxConns: 1, Migrate: true})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
 	}
 }

@@ -116,10 +116,18 @@ type querier interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
+// What is there is read in the catalogs, which show what has been committed: to_regclass and its like may remember what was not there
+// before the transaction waited for its lock.
+const (
+	schemaThere = "select exists (select from pg_catalog.pg_namespace where nspname = $1)"
+	tableThere  = `select exists (select from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid = c.relnamespace
+		where n.nspname = $1 and c.relname = $2)`
+)
+
 // Version reads how far the schema is: 0 when it is not there. The error is a *store.StoreError when this program cannot serve it.
 func (t *Tables) Version(ctx context.Context, q querier) (int, error) {
 	there := false
-	err := q.QueryRow(ctx, "select to_regclass($1) is not null", t.quoted+".migrations").Scan(&there)
+	err := q.QueryRow(ctx, tableThere, t.name, "migrations").Scan(&there)
 	if err != nil || !there {
 		return 0, err
 	}
@@ -199,7 +207,7 @@ func (t *Tables) Migrate(ctx context.Context, db Beginner) error {
 // lay makes the schema, unless somebody has made it for us, and its list of steps.
 func (t *Tables) lay(ctx context.Context, tx pgx.Tx) error {
 	there := false
-	if err := tx.QueryRow(ctx, "select to_regnamespace($1) is not null", t.quoted).Scan(&there); err != nil {
+	if err := tx.QueryRow(ctx, schemaThere, t.name).Scan(&there); err != nil {
 		return err
 	}
 	if !there {
