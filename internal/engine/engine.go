@@ -93,9 +93,9 @@ func New(st store.Store, c Config) (*Engine, error) {
 	return build(st, c.withDefaults()), nil
 }
 
-// Idle gives an engine with the zero Config: one that only tells runs what people ask of them.
+// Idle gives an engine that only tells runs what people ask of them: of faults they hear in the answer.
 func Idle(st store.Store) *Engine {
-	var c Config
+	c := Config{Logger: slog.New(slog.DiscardHandler)}
 	return build(st, c.withDefaults())
 }
 

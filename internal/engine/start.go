@@ -67,7 +67,7 @@ const startTries = 20 // that one call makes while the store does not answer
 
 // Start starts runs in one transaction, in order, and reports per item; nothing is executed in the caller. When this process
 // serves what they begin with, has free slots, and nothing waits before them, their first tasks are handed over to it. An error means that the store did
-// not answer: what it did is asked for again under the same ids, until ctx ends.
+// not answer: what it did is asked for again under the same ids, until ctx ends, unless the store cannot be used as it is.
 func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started, error) {
 	out := make([]Started, len(requests))
 	var items []int
@@ -91,7 +91,7 @@ func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started,
 		if len(starts) == 0 {
 			break
 		}
-		if try == startTries {
+		if try == startTries || errors.Is(err, store.ErrUnusable) {
 			return nil, err
 		}
 		if errors.Is(err, store.ErrSkewed) { // they have the store's time now, and must not grow old again
