@@ -84,7 +84,7 @@ func (f *frozen) replay() (faults []string) {
 			Kind: e.Kind, At: e.At, Path: e.Path, Name: e.Name, Key: e.Key, Attempt: e.Attempt, Cause: e.Cause, Payload: e.Payload,
 		}
 	}
-	run, err := Replay(def, f.Header, events, nil)
+	run, err := Replay(def, f.Header, events)
 	if err != nil {
 		return []string{err.Error()}
 	}

@@ -17,7 +17,7 @@ func TestARunOfLaterRulesIsLeftAlone(t *testing.T) {
 	if !errors.Is(err, ErrNewer) || len(effects) > 0 || after.Seq != 0 {
 		t.Errorf("an event: %v, %v, entry %d", err, effects, after.Seq)
 	}
-	if _, err := Replay(nil, h, []Event{{Kind: RunStarted}}, nil); !errors.Is(err, ErrNewer) {
+	if _, err := Replay(nil, h, []Event{{Kind: RunStarted}}); !errors.Is(err, ErrNewer) {
 		t.Errorf("its journal: %v", err)
 	}
 }

@@ -4,56 +4,137 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 
 	"github.com/millrace-go/millrace/workflow"
 )
 
-// Replay applies recorded events to a run that has not started and gives the state after them. load gives payloads of the
-// journal that are not among the events (nil: none); what the machine itself computed on the way is at hand. The result
-// equals the stored state of the run (invariant 2). The documents of all scopes are in it.
-func Replay(def *workflow.Definition, h Header, events []Event, load func(Ref) (json.RawMessage, bool)) (*Run, error) {
-	run, err := Rebuild(def, h, events, load)
+// Payloads gives stored payloads of a run; one that does not exist is absent.
+type Payloads func(refs []Ref) (map[Ref]json.RawMessage, error)
+
+// Replay applies recorded events to a run that has not started and gives the state after them, which equals the stored state
+// of the run (invariant 2). The documents of all scopes are in it. Payloads are read from the events alone.
+func Replay(def *workflow.Definition, h Header, events []Event) (*Run, error) {
+	run, err := Rebuild(def, h, Recorded(events), nil)
 	run.past = nil
 	return run, err
 }
 
-// Rebuild is Replay for a run that is to be told RetryRequested: what the run did before it ended is at hand too.
-func Rebuild(def *workflow.Definition, h Header, events []Event, load func(Ref) (json.RawMessage, bool)) (*Run, error) {
-	run, remembered := NewRun(h), newPast()
-	made := map[Ref]json.RawMessage{}
-	for i, ev := range events {
-		if ev.Payload != nil {
-			made[Ref{Seq: int64(i + 1)}] = ev.Payload
-		}
-		run.past = remembered
-		next, effects, err := ApplyLoading(def, run, ev, func(r Ref) (json.RawMessage, bool) {
-			if raw, ok := made[r]; ok || load == nil {
-				return raw, ok
-			}
-			return load(r)
-		}, nil)
+// Rebuild is Replay for a run that is to be told RetryRequested: what the run did before it ended is at hand too. An error
+// of the sequence ends it and is returned. See [NewRebuilder] for load, and what is held in memory.
+func Rebuild(def *workflow.Definition, h Header, events iter.Seq2[Event, error], load Payloads) (*Run, error) {
+	r := NewRebuilder(def, h, load)
+	for ev, err := range events {
 		if err != nil {
-			return run, fmt.Errorf("replay of entry %d: %w", i+1, err)
+			return r.remembering(), err
 		}
-		if next.Seq != int64(i+1) {
-			return run, fmt.Errorf("replay of entry %d: %w: the event changes nothing", i+1, ErrDamaged)
+		if _, err := r.Apply(ev); err != nil {
+			return r.remembering(), fmt.Errorf("replay of entry %d: %w", r.run.Seq+1, err)
 		}
-		run = next.Saved()
-		for _, e := range effects {
-			switch e := e.(type) {
-			case PutValue:
-				made[e.Ref] = e.Data
-			case EndRun:
-				if !e.Keep {
-					run = remembered.bury(run)
-				}
-			default:
+	}
+	return r.remembering(), nil
+}
+
+// Recorded gives events that are at hand as a sequence.
+func Recorded(events []Event) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for _, ev := range events {
+			if !yield(ev, nil) {
+				return
 			}
 		}
 	}
-	run.past = remembered
-	return run, nil
+}
+
+// Rebuilder makes a run from its journal, entry by entry. It remembers what the run did before it ended, so that entries can be
+// about that. It is not safe for concurrent use.
+type Rebuilder struct {
+	def      *workflow.Definition
+	run      *Run
+	past     *past
+	load     Payloads
+	payloads recent
+}
+
+// rebuildBytes is how many bytes of payloads a rebuild holds when it can load others.
+const rebuildBytes = 16 << 20
+
+// NewRebuilder begins with a run that has not started. With load, which is asked for what an expression reads of the past, the
+// payloads that were used last are held, 16 MiB and the one at hand, and so a journal of any length can be rebuilt; nil: all
+// are held. What else is held grows with what the run still may need.
+func NewRebuilder(def *workflow.Definition, h Header, load Payloads) *Rebuilder {
+	r := &Rebuilder{def: def, run: NewRun(h), past: newPast(), load: load}
+	if load != nil {
+		r.payloads.limit = rebuildBytes
+	}
+	return r
+}
+
+// Run gives the run as a store has it after the entries so far, with all its documents.
+func (r *Rebuilder) Run() *Run { return r.run }
+
+// remembering is Run with what it did before it ended.
+func (r *Rebuilder) remembering() *Run {
+	run := *r.run
+	run.past = r.past
+	return &run
+}
+
+// Apply applies the event of the next entry and gives its effects. The error is one of load, or one that wraps ErrDamaged or
+// ErrNewer: the entry cannot be what the journal has there, and the run stays as it was.
+func (r *Rebuilder) Apply(ev Event) ([]Effect, error) {
+	n := r.run.Seq + 1
+	if ev.Payload != nil {
+		r.payloads.put(Ref{Seq: n}, ev.Payload)
+	}
+	next, effects, err := applyLoading(r.def, r.remembering(), ev, r.find, nil)
+	if err != nil {
+		return nil, err
+	}
+	if next.Seq != n {
+		return nil, fmt.Errorf("%w: the event changes nothing", ErrDamaged)
+	}
+	r.run = next.Saved()
+	for _, e := range effects {
+		switch e := e.(type) {
+		case PutValue:
+			r.payloads.put(e.Ref, e.Data)
+		case EndRun:
+			if !e.Keep {
+				r.run = r.past.bury(r.run)
+			}
+		default:
+		}
+	}
+	return effects, nil
+}
+
+// find gives those payloads that are held, or can be loaded.
+func (r *Rebuilder) find(refs []Ref) (map[Ref]json.RawMessage, error) {
+	found := map[Ref]json.RawMessage{}
+	var others []Ref
+	for _, ref := range refs {
+		if raw, ok := r.payloads.get(ref); ok {
+			found[ref] = raw
+		} else {
+			others = append(others, ref)
+		}
+	}
+	if len(others) == 0 || r.load == nil {
+		return found, nil
+	}
+	loaded, err := r.load(others)
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range others {
+		if raw, ok := loaded[ref]; ok {
+			found[ref] = raw
+			r.payloads.put(ref, raw)
+		}
+	}
+	return found, nil
 }
 
 // ApplyLoading is Apply for a caller that can load on the spot: it answers each Need from load and document, a missing payload
@@ -61,6 +142,20 @@ func Rebuild(def *workflow.Definition, h Header, events []Event, load func(Ref) 
 // in the run is taken not to exist.
 func ApplyLoading(def *workflow.Definition, run *Run, ev Event, load func(Ref) (json.RawMessage, bool),
 	document func(path string) []byte,
+) (*Run, []Effect, error) {
+	return applyLoading(def, run, ev, func(refs []Ref) (map[Ref]json.RawMessage, error) {
+		found := map[Ref]json.RawMessage{}
+		for _, r := range refs {
+			if raw, ok := load(r); ok {
+				found[r] = raw
+			}
+		}
+		return found, nil
+	}, document)
+}
+
+func applyLoading(
+	def *workflow.Definition, run *Run, ev Event, load Payloads, document func(path string) []byte,
 ) (*Run, []Effect, error) {
 	loaded := map[Ref]json.RawMessage{}
 	maps.Copy(loaded, ev.Loaded)
@@ -71,8 +166,12 @@ func ApplyLoading(def *workflow.Definition, run *Run, ev Event, load func(Ref) (
 		if !errors.As(err, &need) {
 			return next, effects, err
 		}
+		found, err := load(need.Refs)
+		if err != nil {
+			return run, nil, err
+		}
 		for _, r := range need.Refs {
-			raw, ok := load(r)
+			raw, ok := found[r]
 			if !ok {
 				return run, nil, fmt.Errorf("%w: payload %s is missing", ErrDamaged, r)
 			}

@@ -286,7 +286,7 @@ func TestReplayTellsWhereItFails(t *testing.T) {
 	t.Parallel()
 	def := read(t, "steps:\n  - { id: a, task: h }\n  - { id: b, set: { x: \"${ steps.a.output.y }\" } }\n  - { id: c, task: h }\n")
 	start := Event{Kind: RunStarted, At: 1, Payload: json.RawMessage(`1`)}
-	if _, err := Replay(def, Header{}, []Event{start, start}, nil); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "entry 2") {
+	if _, err := Replay(def, Header{}, []Event{start, start}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "entry 2") {
 		t.Errorf("a repeated event: %v", err)
 	}
 	r := started(t, def)

@@ -82,7 +82,7 @@ func (w *world) load(path string, all bool) *Run {
 
 // rebuilt gives the run as its journal tells it.
 func (w *world) rebuilt() *Run {
-	r, err := Rebuild(w.def, w.header, w.journal, nil)
+	r, err := Rebuild(w.def, w.header, Recorded(w.journal), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -335,7 +335,7 @@ func (w *world) check(ev Event) {
 
 // replayed compares the stored state with what the journal gives (invariant 2).
 func (w *world) replayed() {
-	r, err := Replay(w.def, w.header, w.journal, nil)
+	r, err := Replay(w.def, w.header, w.journal)
 	if err != nil {
 		w.fault("replay: %v", err)
 		return

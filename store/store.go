@@ -296,6 +296,14 @@ type Entry struct {
 	Facts   json.RawMessage
 }
 
+// Event gives the event that the entry records.
+func (e *Entry) Event() machine.Event {
+	return machine.Event{
+		Kind: e.Kind, At: e.At, Path: e.Path, Name: e.Name, Key: e.Key, Attempt: e.Attempt, Cause: e.Cause,
+		Payload: e.Payload, Facts: e.Facts,
+	}
+}
+
 // Result is what became of a settlement.
 type Result int
 
@@ -361,7 +369,8 @@ type Reader interface {
 	Tasks(ctx context.Context, tenant, runID string, paths []string) ([]Live, error)
 	// Timers reads the timers of a run, ordered by key.
 	Timers(ctx context.Context, tenant, runID string) ([]Timer, error)
-	// Journal reads entries after a number, in order, at most limit.
+	// Journal reads entries after a number, in order, at most limit, and none after those that fill PageBytes: an empty answer
+	// alone says that there are no more.
 	Journal(ctx context.Context, tenant, runID string, after int64, limit int) ([]Entry, error)
 	// Runs lists runs of a tenant, newest first: by id, descending. A stored error that cannot be read has the code
 	// CodeDamaged.
@@ -375,6 +384,9 @@ type Reader interface {
 	// Processes lists the rows of processes by owner. One that died without Retire stays until its loss was noticed.
 	Processes(ctx context.Context) ([]ProcessRow, error)
 }
+
+// PageBytes is how many bytes of payloads and facts fill a page of a journal, however few its entries are.
+const PageBytes = 16 << 20
 
 // Depth is how many live tasks lie in a lane.
 type Depth struct {

@@ -223,7 +223,7 @@ func (c crash) checkState(t *testing.T, st *sqlite.Store, id string, events []ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := machine.Replay(def, state.Run.Header, events, nil)
+	again, err := machine.Replay(def, state.Run.Header, events)
 	if err != nil {
 		t.Fatalf("replay: %v", err)
 	}

@@ -153,10 +153,10 @@ func (s *stage) one(ctx context.Context, client *millrace.Client, row *store.Run
 		if err != nil {
 			return err
 		}
-		seen.Journal = append(seen.Journal, page...)
-		if len(page) < 1000 {
+		if len(page) == 0 {
 			break
 		}
+		seen.Journal = append(seen.Journal, page...)
 	}
 	s.count(row, &seen)
 	for _, wrong := range load.Judge(&c, &seen) {

@@ -169,7 +169,7 @@ func (d *Doctor) define(ctx context.Context, l *ledger, row *store.RunRow) error
 	var fault *store.StoreError
 	switch {
 	case err == nil:
-		l.def = def
+		l.begin(ctx, def)
 	case errors.As(err, &fault), ctx.Err() != nil:
 		return err
 	default:

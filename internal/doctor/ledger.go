@@ -17,8 +17,10 @@ import (
 type ledger struct {
 	st     store.Store
 	def    *workflow.Definition
+	replay *machine.Rebuilder
 	run    *machine.Run // as a store would have it
 	damage *Finding     // why nothing further can be said; nil: it was replayed
+	fault  error        // of the store, while an entry was replayed
 
 	tasks   map[string]*due
 	timers  map[string]deadline
@@ -26,7 +28,8 @@ type ledger struct {
 	found   []Finding // values that are not stored as they were computed
 	missing []lost
 
-	made map[machine.Ref]json.RawMessage // payloads of the page that is being replayed
+	made  []lost // values that were computed and are not compared yet
+	bytes int    // of them
 }
 
 // due is a task that must exist: how it was started, by which entry.
@@ -62,6 +65,23 @@ func newLedger(st store.Store, h machine.Header) *ledger {
 	}
 }
 
+// begin has a ledger replay by a definition, and read what it needs of the past in the context of the look.
+func (l *ledger) begin(ctx context.Context, def *workflow.Definition) {
+	l.def = def
+	l.replay = machine.NewRebuilder(def, l.run.Header, func(refs []machine.Ref) (map[machine.Ref]json.RawMessage, error) {
+		all := map[machine.Ref]json.RawMessage{}
+		for i := range l.missing { // what can be stored again is no damage of the journal
+			if x := &l.missing[i].put; slices.Contains(refs, x.Ref) {
+				all[x.Ref] = x.Data
+			}
+		}
+		var got map[machine.Ref]json.RawMessage
+		got, l.fault = l.st.Payloads(ctx, l.run.Tenant, l.run.ID, refs)
+		maps.Copy(all, got)
+		return all, l.fault
+	})
+}
+
 func (l *ledger) broken(format string, args ...any) {
 	l.damage = &Finding{Run: l.run.ID, Check: Journal, Message: fmt.Sprintf(format, args...)}
 }
@@ -93,94 +113,38 @@ func (l *ledger) read(ctx context.Context, until int64) error {
 
 // page replays some entries and checks the values that they made.
 func (l *ledger) page(ctx context.Context, entries []store.Entry) error {
-	l.made = map[machine.Ref]json.RawMessage{}
-	var puts []lost
 	for i := range entries {
 		e := &entries[i]
 		if e.Seq != l.run.Seq+1 {
 			l.broken("entry %d is followed by entry %d", l.run.Seq, e.Seq)
 			return nil
 		}
-		made, err := l.apply(ctx, e)
-		if err != nil || l.damage != nil {
+		if err := l.apply(e); err != nil || l.damage != nil {
 			return err
 		}
-		puts = append(puts, made...)
+		if len(l.made) >= pageSize || l.bytes >= store.PageBytes {
+			if err := l.values(ctx); err != nil {
+				return err
+			}
+		}
 	}
-	return l.values(ctx, puts)
+	return l.values(ctx)
 }
 
-// apply replays one entry and gives the values that it made.
-func (l *ledger) apply(ctx context.Context, e *store.Entry) ([]lost, error) {
-	if e.Payload != nil {
-		l.made[machine.Ref{Seq: e.Seq}] = e.Payload
-	}
-	if retries(e) {
-		if err := l.rebuild(ctx); err != nil || l.damage != nil {
-			return nil, err
-		}
-	}
-	var fault error
-	after, effects, err := machine.ApplyLoading(l.def, l.run, event(e), func(r machine.Ref) (json.RawMessage, bool) {
-		if raw, ok := l.made[r]; ok || fault != nil {
-			return raw, ok
-		}
-		var got map[machine.Ref]json.RawMessage
-		got, fault = l.st.Payloads(ctx, l.run.Tenant, l.run.ID, []machine.Ref{r})
-		raw, ok := got[r]
-		return raw, ok
-	}, nil)
+// apply replays one entry.
+func (l *ledger) apply(e *store.Entry) error {
+	effects, err := l.replay.Apply(e.Event())
 	switch {
-	case fault != nil:
-		return nil, fault
+	case l.fault != nil:
+		return l.fault
 	case err != nil:
 		l.broken("entry %d, %s %s, cannot be replayed: %v", e.Seq, e.Kind, e.Path, err)
-		return nil, nil
-	case after.Seq != e.Seq:
-		l.broken("entry %d, %s %s, changes nothing when it is replayed", e.Seq, e.Kind, e.Path)
-		return nil, nil
-	}
-	l.told(e)
-	l.run = after.Saved()
-	return l.take(effects), nil
-}
-
-// retries says whether an entry is about what the run did before it ended, which its documents no longer tell.
-func retries(e *store.Entry) bool {
-	return e.Kind == machine.RetryRequested || e.Kind == machine.RedriveRequested && e.Name == string(machine.LetterFailure)
-}
-
-// rebuild replays the journal from its beginning, for the machine to remember what the run did.
-func (l *ledger) rebuild(ctx context.Context) error {
-	var events []machine.Event
-	for int64(len(events)) < l.run.Seq {
-		n := int64(len(events))
-		entries, err := l.st.Journal(ctx, l.run.Tenant, l.run.ID, n, int(min(pageSize, l.run.Seq-n)))
-		if err != nil {
-			return err
-		}
-		if len(entries) == 0 {
-			l.broken("the journal ends at entry %d and had %d", n, l.run.Seq)
-			return nil
-		}
-		for i := range entries {
-			events = append(events, event(&entries[i]))
-		}
-	}
-	run, err := machine.Rebuild(l.def, l.run.Header, events, nil)
-	if err != nil {
-		l.broken("it cannot be replayed: %v", err)
 		return nil
 	}
-	l.run = run
+	l.told(e)
+	l.run = l.replay.Run()
+	l.take(effects)
 	return nil
-}
-
-func event(e *store.Entry) machine.Event {
-	return machine.Event{
-		Kind: e.Kind, At: e.At, Path: e.Path, Name: e.Name, Key: e.Key, Attempt: e.Attempt, Cause: e.Cause,
-		Payload: e.Payload, Facts: e.Facts,
-	}
 }
 
 // told takes away what the telling of an event removes.
@@ -194,8 +158,8 @@ func (l *ledger) told(e *store.Entry) {
 	}
 }
 
-// take carries out effects as a store would, and gives the values that were computed.
-func (l *ledger) take(effects []machine.Effect) (made []lost) {
+// take carries out effects as a store would.
+func (l *ledger) take(effects []machine.Effect) {
 	cause := l.run.Seq
 	for _, effect := range effects {
 		switch x := effect.(type) {
@@ -206,8 +170,7 @@ func (l *ledger) take(effects []machine.Effect) (made []lost) {
 		case machine.CancelTimer:
 			delete(l.timers, x.Key)
 		case machine.PutValue:
-			l.made[x.Ref] = x.Data
-			made = append(made, lost{put: x, cause: cause})
+			l.made, l.bytes = append(l.made, lost{put: x, cause: cause}), l.bytes+len(x.Data)
 		case machine.HoldTasks, machine.FreeTasks:
 			_, held := x.(machine.HoldTasks)
 			for _, t := range l.tasks {
@@ -220,13 +183,9 @@ func (l *ledger) take(effects []machine.Effect) (made []lost) {
 		case machine.EndRun:
 			clear(l.tasks)
 			clear(l.timers)
-			if !x.Keep {
-				l.run.Scopes = nil
-			}
 		case machine.StopTask: // who holds it goes on, and TaskStopped follows if nobody does
 		}
 	}
-	return made
 }
 
 func (l *ledger) close(x machine.CloseLetter) {
@@ -237,26 +196,40 @@ func (l *ledger) close(x machine.CloseLetter) {
 	maps.DeleteFunc(l.letters, func(k letterKey, _ letter) bool { return k.kind != machine.LetterFinally })
 }
 
-// values compares the values that were computed with those that are stored.
-func (l *ledger) values(ctx context.Context, puts []lost) error {
-	for some := range slices.Chunk(puts, pageSize) {
-		refs := make([]machine.Ref, len(some))
-		for i := range some {
-			refs[i] = some[i].put.Ref
+// values compares the values that were computed since it was last called with those that are stored, few at a time.
+func (l *ledger) values(ctx context.Context) error {
+	for len(l.made) > 0 {
+		n, size := 0, 0
+		for ; n < min(len(l.made), pageSize) && size < store.PageBytes; n++ {
+			size += len(l.made[n].put.Data)
 		}
-		got, err := l.st.Payloads(ctx, l.run.Tenant, l.run.ID, refs)
-		if err != nil {
+		if err := l.stored(ctx, l.made[:n]); err != nil {
 			return err
 		}
-		for i := range some {
-			raw, ok := got[some[i].put.Ref]
-			switch {
-			case !ok:
-				l.missing = append(l.missing, some[i])
-				l.value("value %s is missing", some[i].put.Ref, true)
-			case !bytes.Equal(raw, some[i].put.Data):
-				l.value("value %s is another than the one that was computed", some[i].put.Ref, false)
-			}
+		l.made = l.made[n:]
+	}
+	l.made, l.bytes = nil, 0
+	return nil
+}
+
+// stored compares values that were computed with those that are stored.
+func (l *ledger) stored(ctx context.Context, some []lost) error {
+	refs := make([]machine.Ref, len(some))
+	for i := range some {
+		refs[i] = some[i].put.Ref
+	}
+	got, err := l.st.Payloads(ctx, l.run.Tenant, l.run.ID, refs)
+	if err != nil {
+		return err
+	}
+	for i := range some {
+		raw, ok := got[some[i].put.Ref]
+		switch {
+		case !ok:
+			l.missing = append(l.missing, some[i])
+			l.value("value %s is missing", some[i].put.Ref, true)
+		case !bytes.Equal(raw, some[i].put.Data):
+			l.value("value %s is another than the one that was computed", some[i].put.Ref, false)
 		}
 	}
 	return nil

@@ -219,8 +219,8 @@ func TestDamagedJournalIsNamedAndNothingIsMended(t *testing.T) {
 	}{
 		"a gap":             {func(e *store.Entry) bool { return e.Seq == 2 }, "entry 1 is followed by entry 3"},
 		"its end is gone":   {func(e *store.Entry) bool { return e.Seq > 2 }, "the journal ends at entry 2; the run says that it has 4"},
-		"an unknown event":  {func(e *store.Entry) bool { e.Kind = "tasted"; return false }, "entry 1, tasted , changes nothing"},
-		"an event is twice": {func(e *store.Entry) bool { e.Path = "many[0]/one"; return false }, "changes nothing when it is replayed"},
+		"an unknown event":  {func(e *store.Entry) bool { e.Kind = "tasted"; return false }, "entry 1, tasted , cannot be replayed"},
+		"an event is twice": {func(e *store.Entry) bool { e.Path = "many[0]/one"; return false }, "the event changes nothing"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

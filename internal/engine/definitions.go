@@ -71,6 +71,16 @@ func (s source) Payloads(ctx context.Context, tenant, run string, refs []machine
 	return got, s.engine.fault("read payloads", err)
 }
 
+const journalPage = 1_000 // entries that are read at once
+
+// journal reads entries of a run after a number, at most limit or a page.
+func (e *Engine) journal(ctx context.Context, run runKey, after, limit int64) ([]store.Entry, error) {
+	c, cancel := e.call(ctx)
+	defer cancel()
+	entries, err := e.st.Journal(c, run.tenant, run.id, after, int(min(limit, journalPage)))
+	return entries, e.fault("read journal", err)
+}
+
 // Documents gives a run with the documents at these paths.
 func (s source) Documents(ctx context.Context, tenant, run string, paths []string) (store.RunState, error) {
 	c, cancel := s.engine.call(ctx)

@@ -24,16 +24,10 @@ func (s *folding) late(ctx context.Context, x *fact, seq int64) (*fact, error) {
 
 // recorded says whether an outcome is among the entries that were made since its attempt began.
 func (s *folding) recorded(ctx context.Context, x *fact, seq int64) (bool, error) {
-	e, key := s.engine, s.flight.key
 	for after := x.attempt.born; after < seq; {
-		c, cancel := e.call(ctx)
-		entries, err := e.st.Journal(c, key.tenant, key.id, after, journalPage)
-		cancel()
-		if err := e.fault("read journal", err); err != nil {
+		entries, err := s.engine.journal(ctx, s.flight.key, after, seq-after)
+		if err != nil || len(entries) == 0 {
 			return false, err
-		}
-		if len(entries) == 0 {
-			return false, nil
 		}
 		for i := range entries {
 			y := &entries[i]

@@ -211,10 +211,8 @@ func (e *Engine) spread(s *folding) {
 
 // recorded says whether an order whose answer did not come is in the journal.
 func (t *telling) recorded(ctx context.Context) (bool, error) {
-	c, cancel := t.engine.call(ctx)
-	defer cancel()
-	entries, err := t.engine.st.Journal(c, t.order.Tenant, t.order.RunID, t.after, 1)
-	if err := t.engine.fault("read journal", err); err != nil || len(entries) == 0 {
+	entries, err := t.engine.journal(ctx, runKey{t.order.Tenant, t.order.RunID}, t.after, 1)
+	if err != nil || len(entries) == 0 {
 		return false, err
 	}
 	x, ev := &entries[0], &t.order.Event
@@ -222,34 +220,29 @@ func (t *telling) recorded(ctx context.Context) (bool, error) {
 		bytes.Equal(x.Payload, ev.Payload) && bytes.Equal(x.Facts, ev.Facts), nil
 }
 
-const journalPage = 1_000 // entries that are read at once
-
 // rebuilt gives a run as its journal makes it.
 func (e *Engine) rebuilt(ctx context.Context, def *workflow.Definition, run *machine.Run) (*machine.Run, error) {
-	var events []machine.Event
-	for int64(len(events)) < run.Seq {
-		c, cancel := e.call(ctx)
-		entries, err := e.st.Journal(c, run.Tenant, run.ID, int64(len(events)), int(min(journalPage, run.Seq-int64(len(events)))))
-		cancel()
-		if err := e.fault("read journal", err); err != nil {
-			return nil, err
-		}
-		if len(entries) == 0 {
-			return nil, fmt.Errorf("%w: run %s: its journal ends at entry %d and should have %d", errDamaged, run.ID, len(events), run.Seq)
-		}
-		for i := range entries {
-			events = append(events, eventOf(&entries[i]))
+	events := func(yield func(machine.Event, error) bool) {
+		for after := int64(0); after < run.Seq; {
+			entries, err := e.journal(ctx, runKey{run.Tenant, run.ID}, after, run.Seq-after)
+			if err == nil && len(entries) == 0 {
+				err = fmt.Errorf("%w: run %s: its journal ends at entry %d and should have %d", errDamaged, run.ID, after, run.Seq)
+			}
+			if err != nil {
+				yield(machine.Event{}, err)
+				return
+			}
+			for i := range entries {
+				if !yield(entries[i].Event(), nil) {
+					return
+				}
+			}
+			after += int64(len(entries))
 		}
 	}
-	return machine.Rebuild(def, run.Header, events, nil)
-}
-
-// eventOf gives the event that an entry of a journal records.
-func eventOf(x *store.Entry) machine.Event {
-	return machine.Event{
-		Kind: x.Kind, At: x.At, Path: x.Path, Name: x.Name, Key: x.Key, Attempt: x.Attempt, Cause: x.Cause,
-		Payload: x.Payload, Facts: x.Facts,
-	}
+	return machine.Rebuild(def, run.Header, events, func(refs []machine.Ref) (map[machine.Ref]json.RawMessage, error) {
+		return source{e}.Payloads(ctx, run.Tenant, run.ID, refs)
+	})
 }
 
 // Clean makes what a person wrote storable: valid UTF-8, without NUL, at most 4 KiB.

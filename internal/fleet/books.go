@@ -47,15 +47,15 @@ func readJournal(ctx context.Context, st store.Reader, tenant, run string) (all 
 		if err != nil {
 			return nil, fmt.Errorf("journal of %s: %w", run, err)
 		}
+		if len(rows) == 0 {
+			return all, nil
+		}
 		for _, row := range rows {
 			var facts struct {
 				Worker string `json:"worker"`
 			}
 			_ = json.Unmarshal(row.Facts, &facts) // one without facts is not about an attempt
 			all = append(all, Entry{row, facts.Worker})
-		}
-		if len(rows) < page {
-			return all, nil
 		}
 	}
 }

@@ -127,19 +127,26 @@ func (w *world) once(r *run, entries []store.Entry, path string) {
 	}
 }
 
-// honest checks that every success is one that a handler reported, of that attempt.
+// honest checks that every success is one that a handler reported, of that attempt, and that what was given back either was
+// never begun or was handed in as interrupted.
 func (w *world) honest(r *run, entries []store.Entry) {
 	for i := range entries {
 		e := &entries[i]
-		if e.Kind != machine.TaskSucceeded {
+		if e.Kind != machine.TaskSucceeded && (e.Kind != machine.TaskReleased || !slices.Contains(r.executed[e.Path], e.Attempt)) {
 			continue
 		}
 		k := slices.IndexFunc(r.claimed, func(n attempt) bool { return n.path == e.Path && n.number == e.Attempt })
 		if k < 0 {
-			w.fault("%s: entry %d is a success of an attempt that nobody held", r.header.ID, e.Seq)
+			w.fault("%s: entry %d is about an attempt that nobody held", r.header.ID, e.Seq)
 			continue
 		}
 		said := w.reports[r.claimed[k]]
+		if e.Kind == machine.TaskReleased {
+			if len(said) == 0 || !said[0].Interrupted {
+				w.fault("%s: entry %d gives %s back, and its handler was called", r.header.ID, e.Seq, e.Path)
+			}
+			continue
+		}
 		if len(said) == 0 || said[0].Err != nil || !bytes.Equal(said[0].Output, e.Payload) {
 			w.fault("%s: entry %d is a success of %s that no handler reported", r.header.ID, e.Seq, e.Path)
 		}
@@ -180,7 +187,7 @@ func (p *player) rebuild(before []store.Entry) {
 	for i := range before {
 		events[i] = eventOf(&before[i])
 	}
-	run, err := machine.Rebuild(p.world.defs[p.run.header.Workflow], p.run.header, events, nil)
+	run, err := machine.Rebuild(p.world.defs[p.run.header.Workflow], p.run.header, machine.Recorded(events), nil)
 	if err != nil {
 		p.world.fault("%s cannot be rebuilt: %v", p.run.header.ID, err)
 		return

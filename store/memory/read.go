@@ -138,10 +138,11 @@ func (s *Store) Journal(ctx context.Context, tenant, runID string, after int64, 
 		return nil, fmt.Errorf("run %s: %w", runID, err)
 	}
 	from := min(max(after, 0), int64(len(r.entries)))
-	rest := r.entries[from:]
-	out := slices.Clone(rest[:max(0, min(limit, len(rest)))])
-	for i := range out {
-		out[i].Payload, out[i].Facts = clone(out[i].Payload), clone(out[i].Facts)
+	var out []store.Entry
+	for bytes := 0; from < int64(len(r.entries)) && len(out) < limit && bytes < store.PageBytes; from++ {
+		e := r.entries[from]
+		e.Payload, e.Facts = clone(e.Payload), clone(e.Facts)
+		out, bytes = append(out, e), bytes+len(e.Payload)+len(e.Facts)
 	}
 	return out, nil
 }

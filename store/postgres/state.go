@@ -210,20 +210,27 @@ func (s *Store) Timers(ctx context.Context, tenant, runID string) (out []store.T
 	return out, err
 }
 
+// journalSQL walks a range of the primary key, and ends with the entry that fills a page. Payloads that lie beside the row are
+// counted without being read.
+const journalSQL = `select seq, at, kind, path, name, key, attempt, cause, payload, facts from (
+		select *, sum(coalesce(octet_length(payload), 0) + coalesce(octet_length(facts), 0))
+			over (order by seq rows between unbounded preceding and 1 preceding) as before
+		from millrace.journal where run = $1 and seq > $2 order by seq limit $3) as j
+	where coalesce(before, 0) < $4 order by seq`
+
 // Journal is [store.Reader.Journal].
 func (s *Store) Journal(
 	ctx context.Context, tenant, runID string, after int64, limit int,
 ) (out []store.Entry, err error) {
 	err = s.readRun(ctx, "journal", tenant, runID, func(p *pipeline, run id) {
 		out = nil
-		p.Each(`select seq, at, kind, path, name, key, attempt, cause, payload, facts from millrace.journal
-			where run = $1 and seq > $2 order by seq limit $3`, func(rows pgx.Rows) error {
+		p.Each(journalSQL, func(rows pgx.Rows) error {
 			var e store.Entry
 			err := rows.Scan(&e.Seq, (*int64)(&e.At), (*string)(&e.Kind), &e.Path, &e.Name, &e.Key, &e.Attempt, &e.Cause,
 				(*[]byte)(&e.Payload), (*[]byte)(&e.Facts))
 			out = append(out, e)
 			return err
-		}, run, after, max(limit, 0))
+		}, run, after, max(limit, 0), store.PageBytes)
 	})
 	return out, err
 }

@@ -139,13 +139,14 @@ func (s *Store) Journal(
 	ctx context.Context, tenant, runID string, after int64, limit int,
 ) (out []store.Entry, err error) {
 	err = s.readRun(ctx, "journal", tenant, runID, func(c *conn, run id) error {
+		bytes := 0
 		return c.Each(`select seq, at, kind, path, name, key, attempt, cause, payload, facts from journal
 			where run = ? and seq > ? order by seq limit 0 + ?`, func(r *row) error {
-			out = append(out, store.Entry{
-				Seq: r.ColumnInt64(0), At: link.TimeAt(r, 1), Kind: machine.EventKind(r.ColumnText(2)), Path: r.ColumnText(3),
-				Name: r.ColumnText(4), Key: r.ColumnText(5), Attempt: r.ColumnInt(6), Cause: r.ColumnInt64(7),
-				Payload: link.BytesAt(r, 8), Facts: link.BytesAt(r, 9),
-			})
+			e := link.EntryAt(r)
+			out = append(out, e)
+			if bytes += len(e.Payload) + len(e.Facts); bytes >= store.PageBytes {
+				return link.ErrEnough
+			}
 			return nil
 		}, run, after, max(limit, 0))
 	})

@@ -17,8 +17,10 @@ var readerTrials = []trial{
 	{name: "payloads are read by entry and by value", hold: readPayloads},
 	{name: "tasks are read by path", hold: readTasks},
 	{name: "a journal is read in pages", hold: readJournal},
+	{name: "large entries fill a page", hold: readLargeEntries},
 	{name: "runs are listed newest first, in pages", hold: readRuns},
 	{name: "runs are filtered", hold: readFilters},
+	{name: "runs of several rare statuses are one list", hold: readRare},
 	{name: "letters are listed newest first", hold: readLetters},
 	{name: "what does not exist is not found", hold: readNothing},
 }
@@ -110,6 +112,37 @@ func readJournal(f *fixture) {
 	}
 }
 
+// O1
+func readLargeEntries(f *fixture) {
+	r := f.begin()
+	st := f.next(r)
+	large := json.RawMessage(`"` + strings.Repeat("x", store.PageBytes/4) + `"`)
+	for range 9 {
+		e := st.Entries[0]
+		e.Seq += int64(len(st.Entries))
+		e.Payload, e.Facts = large, nil
+		if e.Seq%2 == 0 {
+			e.Payload, e.Facts = nil, large
+		}
+		st.Entries = append(st.Entries, e)
+	}
+	st.Run.Seq = st.Entries[9].Seq
+	f.win(r, st)
+	var pages []int
+	for after := int64(0); after < st.Run.Seq; {
+		page, err := f.s.Journal(f.ctx, tenant, r.ID, after, many)
+		f.must(err)
+		for i := range page {
+			f.equal("number", page[i].Seq, after+int64(i)+1)
+		}
+		pages, after = append(pages, len(page)), after+int64(len(page))
+		if len(page) == 0 {
+			break
+		}
+	}
+	f.equal("entries of the pages", pages, []int{6, 4, 1})
+}
+
 // O6
 func readRuns(f *fixture) {
 	var want []string
@@ -144,6 +177,45 @@ func rowIDs(rows []store.RunRow) []string {
 		out = append(out, r.ID)
 	}
 	return out
+}
+
+// O6
+func readRare(f *fixture) {
+	statuses := []machine.Status{
+		machine.Failed, machine.Parked, machine.Running, machine.Dead, machine.Failed, machine.Compensating, machine.Dead, machine.Parked,
+	}
+	runs := make([]*run, len(statuses))
+	become := func(i int, status machine.Status) {
+		st := f.next(runs[i])
+		st.Run.Status = status
+		f.win(runs[i], st)
+	}
+	for i, status := range statuses {
+		runs[i] = f.begin()
+		become(i, status)
+	}
+	list := func(what, before string, limit int, want []int, statuses ...machine.Status) {
+		f.Helper()
+		got, err := f.s.Runs(f.ctx, store.Filter{Tenant: tenant, Status: statuses, Before: before, Limit: limit})
+		f.must(err)
+		var ids []string
+		for _, n := range want {
+			ids = append(ids, runs[n].ID)
+		}
+		f.equal(what, rowIDs(got), ids)
+	}
+	list("one", "", 9, []int{6, 3}, machine.Dead)
+	list("one, named twice", "", 9, []int{6, 3}, machine.Dead, machine.Dead)
+	list("none is so", "", 9, nil, machine.Aborted)
+	three := []machine.Status{machine.Dead, machine.Failed, machine.Compensating}
+	list("a page", "", 2, []int{6, 5}, three...)
+	list("the next page", runs[5].ID, 2, []int{4, 3}, three...)
+	list("the last page", runs[3].ID, 2, []int{0}, three...)
+	list("with one that is not rare", "", 9, []int{6, 3, 2}, machine.Running, machine.Dead)
+	become(3, machine.Running)
+	become(2, machine.Parked)
+	list("one that has left", "", 9, []int{6}, machine.Dead)
+	list("one that has come", "", 9, []int{7, 2, 1}, machine.Parked)
 }
 
 // O6

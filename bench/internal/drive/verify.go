@@ -65,7 +65,7 @@ func (b *Bench) replay(ctx context.Context, r *store.RunRow) error {
 	if err != nil {
 		return err
 	}
-	again, err := machine.Replay(b.def, r.Header, events, nil)
+	again, err := machine.Replay(b.def, r.Header, events)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", r.ID, err)
 	}

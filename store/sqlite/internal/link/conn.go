@@ -8,6 +8,7 @@ package link
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -28,7 +29,10 @@ type Conn struct {
 // Row is a row of an answer: good until the next is asked for.
 type Row = sqlite.Stmt
 
-// Each runs a query and calls see for every row.
+// ErrEnough ends a query before its last row, without an error.
+var ErrEnough = errors.New("enough rows were seen")
+
+// Each runs a query and calls see for every row, or until it gives ErrEnough.
 func (c *Conn) Each(query string, see func(r *Row) error, args ...any) error {
 	st, err := c.DB.Prepare(query)
 	if err != nil {
@@ -43,7 +47,9 @@ func (c *Conn) Each(query string, see func(r *Row) error, args ...any) error {
 		if !more {
 			return nil
 		}
-		if err := see(st); err != nil {
+		if err := see(st); errors.Is(err, ErrEnough) {
+			return joinReset(st, nil)
+		} else if err != nil {
 			return joinReset(st, err)
 		}
 	}
@@ -191,6 +197,15 @@ func BytesAt(r *Row, col int) []byte {
 	b := make([]byte, r.ColumnLen(col))
 	r.ColumnBytes(col, b)
 	return b
+}
+
+// EntryAt reads an entry of a journal from the first columns: seq, at, kind, path, name, key, attempt, cause, payload, facts.
+func EntryAt(r *Row) store.Entry {
+	return store.Entry{
+		Seq: r.ColumnInt64(0), At: TimeAt(r, 1), Kind: machine.EventKind(r.ColumnText(2)), Path: r.ColumnText(3),
+		Name: r.ColumnText(4), Key: r.ColumnText(5), Attempt: r.ColumnInt(6), Cause: r.ColumnInt64(7),
+		Payload: BytesAt(r, 8), Facts: BytesAt(r, 9),
+	}
 }
 
 // TimeAt reads a time from a column.
