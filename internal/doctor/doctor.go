@@ -109,7 +109,7 @@ func (d *Doctor) Examine(ctx context.Context, row *store.RunRow) (found []Findin
 
 // Strays gives the messages that wait for runs of rows that had ended before they were read (invariant 1).
 func (d *Doctor) Strays(ctx context.Context, rows []store.RunRow) ([]Finding, error) {
-	waiting, err := d.Store.Inbox(ctx, pageSize)
+	waiting, err := d.waiting(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read inboxes: %w", err)
 	}
@@ -124,6 +124,16 @@ func (d *Doctor) Strays(ctx context.Context, rows []store.RunRow) ([]Finding, er
 		}
 	}
 	return found, nil
+}
+
+// waiting gives all messages that wait: how many that are shows in how many there are.
+func (d *Doctor) waiting(ctx context.Context) ([]store.Message, error) {
+	for limit := pageSize; ; limit *= 2 {
+		messages, err := d.Store.Inbox(ctx, limit)
+		if err != nil || len(messages) < limit {
+			return messages, err
+		}
+	}
 }
 
 // look replays the journal and reads what is stored until both are of the same version.
