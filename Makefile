@@ -69,8 +69,8 @@ bench-peers: ## Millrace beside other engines on both databases: lines of JSON, 
 	$(GO) run -C bench/peers . -lines '$(CURDIR)/bin/bench/lines.jsonl' -table '$(CURDIR)/bin/bench/table.md' \
 		-chart '$(CURDIR)/bin/bench/chart.svg' $(BENCH)
 
-fleet: ## what 1, 2, 4 and 8 engine processes at one PostgreSQL do in a second, and what a run costs
-	$(GO) test -run '^$$' -bench RunsOfThreeSteps -benchtime 1x -count 3 ./internal/fleet
+fleet: ## what 1, 2, 4 and 8 engine processes at one PostgreSQL do in a second, and what a run costs: busy, and nearly idle
+	$(GO) test -run '^$$' -bench 'RunsOfThreeSteps|ALightLoad' -benchtime 1x -count 3 ./internal/fleet
 
 fuzz: ## each fuzz target for FUZZTIME
 	GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh

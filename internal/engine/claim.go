@@ -54,8 +54,9 @@ func (e *Engine) claimNext(ctx context.Context, guestsAlone bool) (int, error) {
 	var begun []*Attempt
 	if err == nil {
 		begun = e.take(ctx, tasks, 0, asked, asked)
-		e.lanes.Emptied(ask, tasks)
-		e.steady.Heard(e.clock.Now())
+		answered := e.clock.Now()
+		e.lanes.Emptied(ask, tasks, answered)
+		e.steady.Heard(answered)
 	} else {
 		e.tokens.Doubt(ask.Token)
 	}
@@ -193,16 +194,16 @@ func (e *Engine) hear(h store.Hint) {
 		e.Hint()
 		return
 	}
-	served := false
+	now, due := e.clock.Now(), false
 	e.mu.Lock()
+	full := e.slots.Free() == 0
 	for _, lane := range h.Lanes {
 		if e.cfg.Handlers[lane.Handler] != nil {
-			e.lanes.Expect(lane)
-			served = true
+			due = e.lanes.Told(lane, now, full) || e.cfg.Only != nil || due
 		}
 	}
 	e.mu.Unlock()
-	if served {
+	if due {
 		e.signals.ready()
 	}
 }

@@ -86,7 +86,7 @@ func TestATaskOfAGuestHasNobodyBeforeIt(t *testing.T) {
 	s, l := crowded()
 	got, _ := l.Share(s, false)
 	l.Return(got)
-	l.Emptied(store.Claim{Lanes: []store.LaneLimit{{Lane: 2, Limit: 1}}}, nil)
+	l.Emptied(store.Claim{Lanes: []store.LaneLimit{{Lane: 2, Limit: 1}}}, nil, time.Time{})
 	if !l.Waits("", "b") {
 		t.Error("a is a guest too and waits")
 	}

@@ -33,6 +33,9 @@ type Lanes struct {
 	news    int                  // how often it was said that a lane may have work
 	before  int                  // what had been said when the reading began
 	dues    []machine.Time       // when tasks that were delayed here become ready, earliest first
+
+	told      map[store.Lane]time.Time // lanes that hints named, and when that is taken for true
+	restraint restraint
 }
 
 // lane is a lane that this process serves. It may have work from a reading that lists it until one that does not, or until a
@@ -42,6 +45,8 @@ type lane struct {
 	turn  *node
 	news  int // which news was the last of it
 	asked int // the last news of all when a claim asked it last
+
+	rumour bool // it may have work since a hint said so, and nothing else did
 }
 
 const (
@@ -61,7 +66,7 @@ const (
 func NewLanes(serves func(handler string) bool, limited func(queue string) bool) *Lanes {
 	return &Lanes{
 		serves: serves, limited: limited, known: map[int64]*lane{}, named: map[store.Lane]*lane{}, stocked: map[int64]*lane{}, queues: map[string]int{}, all: newNode("", nil, 0),
-		running: map[string]int{}, tenants: map[string]struct{}{},
+		running: map[string]int{}, tenants: map[string]struct{}{}, told: map[store.Lane]time.Time{},
 	}
 }
 
@@ -74,6 +79,7 @@ func (l *Lanes) Look(now time.Time, at machine.Time, full bool) bool {
 	if l.Came(at) {
 		l.hinted = true
 	}
+	l.heed(now)
 	if l.wait(now, full) > 0 {
 		return false
 	}
@@ -102,12 +108,18 @@ func (l *Lanes) wait(now time.Time, full bool) time.Duration {
 	return max(0, least-since)
 }
 
-// Wait gives the time until a claim has something to look for: a reading, or a task that was delayed here and comes due. now
-// is the process's own time, at is the store's.
+// Wait gives the time until a claim has something to look for: a reading, a task that was delayed here and comes due, or a lane
+// that a hint named. now is the process's own time, at is the store's.
 func (l *Lanes) Wait(now time.Time, at machine.Time, full bool) time.Duration {
 	wait := l.wait(now, full)
-	if len(l.dues) > 0 && !full { // a slot that is freed is a signal
+	if full { // a slot that is freed is a signal
+		return wait
+	}
+	if len(l.dues) > 0 {
 		wait = min(wait, time.Duration(l.dues[0]-at)*time.Microsecond)
+	}
+	for _, due := range l.told {
+		wait = min(wait, due.Sub(now))
 	}
 	return wait
 }
@@ -170,8 +182,8 @@ func (l *Lanes) Expect(x store.Lane) {
 }
 
 // Emptied forgets the lanes that gave less than they were asked for, until a reading lists them. A claim that brought so much
-// that it may have been cut short empties none.
-func (l *Lanes) Emptied(asked store.Claim, got []store.Claimed) {
+// that it may have been cut short empties none. now is the process's own time.
+func (l *Lanes) Emptied(asked store.Claim, got []store.Claimed, now time.Time) {
 	by, size := make(map[int64]int, len(asked.Lanes)), 0
 	for i := range got {
 		by[got[i].Lane.ID]++
@@ -179,6 +191,7 @@ func (l *Lanes) Emptied(asked store.Claim, got []store.Claimed) {
 			size += len(raw)
 		}
 	}
+	l.compare(asked.Lanes, by, now)
 	if asked.Bytes > 0 && size >= asked.Bytes/2 {
 		return
 	}
@@ -212,7 +225,7 @@ func (l *Lanes) group(queue string) *node {
 
 func (l *Lanes) enter(x *lane) {
 	l.news++
-	x.news = l.news
+	x.news, x.rumour = l.news, false
 	if l.stocked[x.ID] == nil {
 		l.stocked[x.ID] = x
 		l.queues[x.Queue]++
@@ -221,6 +234,7 @@ func (l *Lanes) enter(x *lane) {
 }
 
 func (l *Lanes) leave(x *lane) {
+	x.rumour = false
 	delete(l.stocked, x.ID)
 	l.queues[x.Queue]--
 	x.turn.leave()

@@ -115,7 +115,7 @@ func TestEmptyLaneIsForgottenUntilAReadingListsIt(t *testing.T) {
 			lane := store.Lane{ID: 1, Tenant: "a", Handler: "work"}
 			l := known(s, lane)
 			asked, _ := l.Share(s, false)
-			l.Emptied(store.Claim{Lanes: asked}, make([]store.Claimed, 1))
+			l.Emptied(store.Claim{Lanes: asked}, make([]store.Claimed, 1), time.Time{})
 			if again, _ := l.Share(s, false); len(again) != 0 || l.Waiting("") {
 				t.Errorf("it is asked again: %v", again)
 			}
@@ -231,7 +231,7 @@ func TestEveryLaneIsAskedInTheLongRun(t *testing.T) {
 				asked[x.Lane]++
 			}
 			if r.IntN(2) == 0 {
-				l.Emptied(store.Claim{Lanes: got}, nil)
+				l.Emptied(store.Claim{Lanes: got}, nil, time.Time{})
 			}
 		}
 		for i := range lanes {
@@ -267,7 +267,7 @@ func TestWhoComesWithOneTaskIsServedFirst(t *testing.T) {
 		if got, _ := l.Share(s, false); len(got) != 1 || got[0].Lane != guest.ID {
 			t.Errorf("round %d: %v is served instead", round, got)
 		}
-		l.Emptied(store.Claim{Lanes: []store.LaneLimit{{Lane: guest.ID, Limit: 1}}}, nil)
+		l.Emptied(store.Claim{Lanes: []store.LaneLimit{{Lane: guest.ID, Limit: 1}}}, nil, time.Time{})
 		for range 10_000 {
 			l.Share(s, false)
 		}
@@ -286,7 +286,7 @@ func TestNobodyWhoWaitsIsPassedOverTwice(t *testing.T) {
 		got, _ := l.Share(s, false)
 		served[got[0].Lane]++
 		if got[0].Lane%2 == 0 { // it is empty for now, and comes again at once
-			l.Emptied(store.Claim{Lanes: got}, nil)
+			l.Emptied(store.Claim{Lanes: got}, nil, time.Time{})
 		}
 	}
 	for _, x := range lanes {
@@ -335,10 +335,10 @@ func TestNewsDuringACallOutliveItsAnswer(t *testing.T) {
 	for name, call := range map[string]func(l *supply.Lanes, asked []store.LaneLimit, tell func()){
 		"claim": func(l *supply.Lanes, asked []store.LaneLimit, tell func()) {
 			tell()
-			l.Emptied(store.Claim{Lanes: asked}, nil)
+			l.Emptied(store.Claim{Lanes: asked}, nil, time.Time{})
 		},
 		"reading": func(l *supply.Lanes, asked []store.LaneLimit, tell func()) {
-			l.Emptied(store.Claim{Lanes: asked}, nil)
+			l.Emptied(store.Claim{Lanes: asked}, nil, time.Time{})
 			l.Hint()
 			l.Look(time.Unix(9, 0), 0, false)
 			tell()
