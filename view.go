@@ -64,8 +64,9 @@ type StepView struct {
 	Undo       *UndoView  // of a step whose compensation has begun
 	// Due is when a delayed attempt or a wait comes due; it is not part of the JSON (see View.Waiting).
 	Due *time.Time
-	// AttemptAt is when the attempt under way began; it is not part of the JSON.
+	// AttemptAt is when the attempt under way began, Hold who executes it; they are not part of the JSON.
 	AttemptAt *time.Time
+	Hold      *HoldView
 	// Before is the status that its compensation covers: "succeeded", "failed", "cancelled"; it is not part of the JSON.
 	Before string
 	// Depth is how many steps this one lies inside of; it is not part of the JSON.
@@ -82,8 +83,16 @@ type UndoView struct {
 	FinishedAt *time.Time
 	// Due is when the next attempt comes due; it is not part of the JSON.
 	Due *time.Time
-	// AttemptAt is when the attempt under way began; it is not part of the JSON.
+	// AttemptAt is when the attempt under way began, Hold who executes it; they are not part of the JSON.
 	AttemptAt *time.Time
+	Hold      *HoldView
+}
+
+// HoldView is which process executes an attempt. Until is when its lease ends unless it renews it: others take the attempt for
+// lost some time after that.
+type HoldView struct {
+	By    string
+	Until time.Time
 }
 
 // ItemsView counts the items of a map. Done are those that have ended, Failed those of them that failed.

@@ -297,6 +297,7 @@ func (t *tree) dressLive(n *node, task store.Live) {
 	switch task.State {
 	case store.Leased:
 		n.Status, n.AttemptAt = "running", moment(task.ClaimedAt)
+		n.Hold = &HoldView{By: task.Owner, Until: task.LeaseUntil.Std()}
 		if n.StartedAt == nil {
 			n.StartedAt = moment(task.ClaimedAt)
 		}

@@ -24,7 +24,7 @@ func (t *tree) dressUndo(n *node) {
 	if task, ok := t.tasks[u.Path]; ok {
 		live := node{StepView: StepView{StartedAt: u.StartedAt}}
 		t.dressLive(&live, task)
-		u.Status, u.Due, u.AttemptAt, u.StartedAt = live.Status, live.Due, live.AttemptAt, live.StartedAt
+		u.Status, u.Due, u.AttemptAt, u.Hold, u.StartedAt = live.Status, live.Due, live.AttemptAt, live.Hold, live.StartedAt
 		u.Attempts, u.FinishedAt = max(u.Attempts, live.Attempts), nil
 	}
 	n.Undo, n.Before = u, t.before(n)
