@@ -25,6 +25,7 @@ type hints struct {
 
 	mu       sync.Mutex
 	watchers map[chan store.Hint]struct{}
+	settled  bool // whether hints can be heard
 	sending  bool // somebody is about to send
 	again    bool // something was committed since
 	untold   store.Hint
@@ -183,7 +184,7 @@ func (h *hints) hear(ctx context.Context) {
 	seen := ""
 	for ctx.Err() == nil {
 		if !h.s.o.NoHints {
-			_ = h.listen(ctx) // whatever it was: polling goes on, and it is tried again
+			h.deaf(ctx, h.listen(ctx)) // whatever it was: polling goes on, and it is tried again
 		}
 		for range int(rejoinAfter / pollEvery) {
 			if !pause(ctx, pollEvery) {
@@ -195,6 +196,21 @@ func (h *hints) hear(ctx context.Context) {
 }
 
 var errDeaf = errors.New("notifications do not arrive")
+
+// deaf tells why hints cannot be heard, unless that was told, or they could be.
+func (h *hints) deaf(ctx context.Context, err error) {
+	h.mu.Lock()
+	tell := !h.settled && ctx.Err() == nil && h.s.o.Deaf != nil
+	h.settled = h.settled || tell
+	h.mu.Unlock()
+	switch {
+	case !tell:
+	case errors.Is(err, errDeaf):
+		h.s.o.Deaf(errDeaf)
+	default:
+		h.s.o.Deaf(cause(err))
+	}
+}
 
 // listen hears hints on a connection of its own until it is lost. First it makes sure that it can: a pooler takes a LISTEN
 // and forgets it.
@@ -218,6 +234,7 @@ func (h *hints) listen(ctx context.Context) error {
 	what := store.Hint{} // what was committed while nobody listened may be anything
 	for {
 		h.mu.Lock()
+		h.settled = true
 		h.wake(what)
 		h.mu.Unlock()
 		if what, err = h.next(ctx, conn); err != nil {

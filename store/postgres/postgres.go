@@ -41,6 +41,8 @@ type Options struct {
 	NoHints bool
 	// ListenURL is that of the connection that hears hints, past a pooler that cannot. Default: the store's own.
 	ListenURL string
+	// Deaf is told why hints cannot be heard, at most once, when they never could be: polling goes on. Default: nobody is.
+	Deaf func(error)
 	// Pooled says that a pooler lends server connections for one transaction at a time, so that no statement is prepared.
 	// Default: the store looks whether one does.
 	Pooled bool
