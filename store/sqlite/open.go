@@ -29,6 +29,9 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.prepare(ctx, c); err != nil {
 		return errors.Join(err, c.DB.Close())
 	}
+	if c, err = s.forgetStatistics(ctx, c); err != nil {
+		return errors.Join(err, c.DB.Close(), s.turn.Close())
+	}
 	s.hints = newHints(s)
 	s.log = newCheckpointer(ctx, s)
 	for range readerCount {
