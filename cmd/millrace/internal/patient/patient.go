@@ -98,15 +98,20 @@ func (w *Store) Heard(op string, err error) {
 	}
 }
 
-// Trouble gives the fault that lasts longest, zero when there is none.
+// Trouble tells since when something has not been possible, and what was said last; zero when there is nothing.
 func (w *Store) Trouble() Fault {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var longest Fault
+	var all Fault
 	for _, f := range w.faults {
-		if longest.Err == nil || f.Since.Before(longest.Since) {
-			longest = f
+		since := all.Since
+		if all.Err == nil || f.Since.Before(since) {
+			since = f.Since
 		}
+		if all.Err == nil || f.last.After(all.last) {
+			all = f
+		}
+		all.Since = since
 	}
-	return longest
+	return all
 }

@@ -96,3 +96,23 @@ func TestAFaultStaysWhileItsOperationIsUnderWay(t *testing.T) {
 		close(h.hold)
 	})
 }
+
+// An operation that has failed is not called again while another one that comes before it fails.
+func TestTroubleLastsSinceTheFirstFaultAndSaysTheLast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var st Store
+		began := time.Now()
+		refused := errors.New("connection refused")
+		for _, f := range []struct {
+			op  string
+			err error
+		}{{"claim", errAway}, {"settle", errAway}, {"stocked", refused}} {
+			st.Heard(f.op, f.err)
+			<-time.After(time.Second)
+		}
+		if got := st.Trouble(); !errors.Is(got.Err, refused) || !got.Since.Equal(began) {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
