@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,8 +12,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -26,9 +29,25 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(sideBySide{m}, map[string]func(){
 		"millrace": func() { os.Exit(cli.Main(os.Args[1:])) },
 	})
+}
+
+// sideBySide runs more tests at once than there are processors: scripts mostly wait for what their programs wait for.
+type sideBySide struct{ *testing.M }
+
+// Run runs the tests.
+func (s sideBySide) Run() int {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", strconv.Itoa(6*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
+	}
+	return s.M.Run()
 }
 
 // TestCommands drives the program as a process: every command, exit status and document.
@@ -48,17 +67,48 @@ func TestCommandsOnPostgreSQL(t *testing.T) {
 	testscript.Run(t, scripts(in(t, "testdata", "postgres"), func() map[string]string { return at(c, c.Database(t)) }))
 }
 
+// TestCommandsThroughAPooler drives the program through a pooler that lends connections for a transaction.
+// O5
+func TestCommandsThroughAPooler(t *testing.T) {
+	t.Parallel()
+	c, pooler := pgcluster.Shared(t), pgcluster.SharedPooler(t)
+	testscript.Run(t, scripts(in(t, "testdata", "pooler"), func() map[string]string {
+		v := at(c, c.Database(t))
+		v["MILLRACE_DB"] = pooler.URL(v["DATABASE"])
+		v["LISTENS"] = untilSomebodyListens
+		return v
+	}))
+}
+
+// untilSomebodyListens is a statement that waits for a listener on its database.
+const untilSomebodyListens = `do $$ begin
+	for i in 1..600 loop
+		perform pg_stat_clear_snapshot();
+		if exists (select from pg_stat_activity where datname = current_database() and application_name = 'millrace listener') then
+			return;
+		end if;
+		perform pg_sleep(0.05);
+	end loop;
+	raise exception 'nobody listens';
+end $$`
+
 // TestCommandsWhileTheServerIsAway drives the program on a server of its own that is stopped and started.
 func TestCommandsWhileTheServerIsAway(t *testing.T) {
 	t.Parallel()
-	c := pgcluster.Start(t, pgcluster.Options{})
+	var servers sync.Map // by address
 	p := scripts(in(t, "testdata", "outage"), func() map[string]string {
+		c := pgcluster.Start(t, pgcluster.Options{})
+		servers.Store(c.Address(), c)
 		v := at(c, "postgres")
 		v["MILLRACE_DB"] = "postgres://" + pgcluster.User + ":s3cret-7q@" + c.Address() + "/postgres"
 		return v
 	})
 	p.Cmds["server"] = func(ts *testscript.TestScript, neg bool, args []string) {
+		found, _ := servers.Load(ts.Getenv("ADDRESS"))
+		c, ok := found.(*pgcluster.Cluster)
 		switch {
+		case !ok:
+			ts.Fatalf("the script has no server")
 		case !neg && len(args) == 1 && args[0] == "stop":
 			ts.Check(c.Stop(pgcluster.Immediate))
 		case !neg && len(args) == 1 && args[0] == "start":
@@ -127,6 +177,7 @@ func scripts(files []string, database func() map[string]string) testscript.Param
 			"serve":      serve,
 			"damage":     damage,
 			"sql":        sql,
+			"documented": documented,
 			"substitute": substitute,
 		},
 		RequireExplicitExec: true,
@@ -151,19 +202,38 @@ func serve(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("SERVER", s.URL)
 }
 
-// sql STATEMENT..: runs statements in the script's database on PostgreSQL, with all rights.
+// sql URL STATEMENT..: runs statements in a database of PostgreSQL.
 func sql(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: sql STATEMENT..")
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: sql URL STATEMENT..")
 	}
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, ts.Getenv("OWNER"))
+	conn, err := pgx.Connect(ctx, args[0])
 	ts.Check(err)
-	for _, statement := range args {
+	for _, statement := range args[1:] {
 		_, err = conn.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol)
 		ts.Check(err)
 	}
 	ts.Check(conn.Close(ctx))
+}
+
+// documented N URL: runs the statements of the Nth block of SQL in docs/operations.md, with names that are the script's own.
+func documented(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: documented N URL")
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	ts.Check(err)
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	blocks := strings.Split(string(page), "\n```sql\n")
+	if n < 1 || n >= len(blocks) {
+		ts.Fatalf("the page has %d blocks", len(blocks)-1)
+	}
+	block, _, _ := strings.Cut(blocks[n], "\n```\n")
+	own := ts.Getenv("DATABASE")
+	block = strings.NewReplacer("millrace_owner", own+"_owner", "millrace_worker", own+"_worker", "database jobs", "database "+own+"_jobs").Replace(block)
+	sql(ts, false, append([]string{args[1]}, strings.Split(strings.TrimSuffix(block, ";"), ";\n")...))
 }
 
 // substitute FILE..: puts the values of the script's variables in the place of ${NAME}.
@@ -183,7 +253,7 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: damage KEY")
 	}
 	if ts.Getenv("OWNER") != "" {
-		sql(ts, false, []string{"update millrace.runs set doc = 'garbage' where key = '" + args[0] + "'"})
+		sql(ts, false, []string{ts.Getenv("OWNER"), "update millrace.runs set doc = 'garbage' where key = '" + args[0] + "'"})
 		return
 	}
 	db, err := sqlite.OpenConn(ts.MkAbs(filepath.Join(".millrace", "millrace.db")), sqlite.OpenReadWrite)

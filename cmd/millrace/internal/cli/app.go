@@ -5,8 +5,6 @@
 // executors, so it may import everything of the module.
 package cli
 
-//tidy:allow pkglen each command is a file here, and all of them share the app, its flags and its failures
-
 import (
 	"context"
 	"encoding/json"
@@ -25,6 +23,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/millrace-go/millrace/cmd/millrace/internal/orders"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/reading"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/upkeep"
 )
@@ -47,6 +46,7 @@ type app struct {
 	out, err *os.File
 	json     bool
 	db       string
+	listenDB string // where hints are heard
 	tenant   string
 	status   int
 	// interrupts are Ctrl-C and its like while a run is driven; before, they end the program at once.
@@ -120,13 +120,15 @@ database; a run that was interrupted, even by kill -9, goes on where it was.`,
 	f.BoolVar(&a.json, "json", false, "print one JSON document instead of text")
 	f.StringVar(&a.db, "db", "", // help shows defaults, and this one may hold a password
 		"the database, `sqlite:PATH` or postgres://... (default $MILLRACE_DB, else .millrace/millrace.db here or in a folder above)")
+	f.StringVar(&a.listenDB, "listen-db", "", // no default, for the same reason
+		"hear of what others do at this `URL` of the same database, past a pooler (default $MILLRACE_LISTEN_DB, else the database's own)")
 	f.StringVar(&a.tenant, "tenant", orElse(os.Getenv("MILLRACE_TENANT"), "default"), "the `NAME` of the tenant whose workflows and runs are meant")
 	root.AddCommand(
 		a.initCommand(), a.runCommand(), a.resumeCommand(), a.startCommand(), a.workerCommand(), a.watchCommand(),
-		a.runsCommand(), a.showCommand(), a.logsCommand(), a.journalCommand(), a.queuesCommand(),
+		reading.Runs(a.list), reading.Show(a.read), reading.Logs(a.read), reading.Journal(a.read), reading.Queues(a.list), reading.Workflows(a.list),
 		orders.Cancel(a.atDesk), orders.Abort(a.atDesk), orders.Pause(a.atDesk), orders.Retry(a.atDesk), orders.Dead(a.atDesk, a.atList),
 		orders.Doctor(a.atDesk), orders.Prune(a.atList, a.forgetRuns), upkeep.Migrate(a.atTables),
-		a.validateCommand(), a.graphCommand(), a.registerCommand(), a.workflowsCommand(), a.schemaCommand(), a.versionCommand(),
+		a.validateCommand(), a.graphCommand(), a.registerCommand(), a.schemaCommand(), a.versionCommand(),
 	)
 	a.complete(root)
 	return root
@@ -144,13 +146,6 @@ func (a *app) print(doc any) error {
 	e := json.NewEncoder(a.out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(doc)
-}
-
-// printLine writes one JSON document as one line.
-func (a *app) printLine(doc any) error {
-	e := json.NewEncoder(a.out)
-	e.SetEscapeHTML(false)
 	return e.Encode(doc)
 }
 

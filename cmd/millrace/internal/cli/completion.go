@@ -19,6 +19,9 @@ const (
 // complete offers runs where a command takes one, workflows where it takes one of those too, and files otherwise.
 func (a *app) complete(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
+	for _, flag := range []string{"listen-db", "tenant"} { // neither names a file
+		_ = root.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions) // it is there
+	}
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "completion":

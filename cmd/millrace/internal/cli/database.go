@@ -27,9 +27,16 @@ type database struct {
 	path  string // absolute
 	named bool   // by --db or $MILLRACE_DB
 	url   string // of PostgreSQL; "": it is the file
+	ears  *ears  // nil: of a file
 }
 
-func (d database) place() stores.Place { return stores.Place{Path: d.path, URL: d.url} }
+func (d database) place() stores.Place {
+	p := stores.Place{Path: d.path, URL: d.url}
+	if d.ears != nil {
+		p.Listen, p.Deaf = d.ears.url, d.ears.deaf
+	}
+	return p
+}
 
 // scratch is the folder of a run's steps on this machine.
 func (d database) scratch(runID string) string {
@@ -48,8 +55,14 @@ func (a *app) locate() (database, error) {
 	switch {
 	case stores.Remote(name):
 		d, err := nearest("")
+		if err == nil {
+			d.ears, err = a.listenAt()
+		}
 		d.named, d.url = true, name
 		return d, err
+	case a.listenDB != "":
+		return database{}, usage("leave --listen-db out, or name the database with --db postgres://USER@HOST/DATABASE",
+			"--listen-db is for a database of PostgreSQL alone")
 	case name != "":
 		return named(name)
 	}

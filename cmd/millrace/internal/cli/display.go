@@ -18,14 +18,14 @@ type display interface {
 
 // newDisplay gives what suits standard error: frames on a terminal, lines in a pipe, nothing beside documents. Served is the
 // handler that this process executes, last gives the last lines of attempts under way.
-func (a *app) newDisplay(served string, last func() map[string]string) display {
+func (a *app) newDisplay(served string, driver screen.Driver, last func() map[string]string) display {
 	switch {
 	case isTerminal(a.err):
-		return &terminal{last: last, served: served, live: screen.NewLive(a.err), out: a.err}
+		return &terminal{last: last, served: served, driver: driver, live: screen.NewLive(a.err), out: a.err}
 	case a.json:
 		return silent{}
 	default:
-		return &plainLines{app: a, progress: screen.Progress{Served: served}}
+		return &plainLines{app: a, progress: screen.Progress{Served: served, Driver: driver}}
 	}
 }
 
@@ -33,6 +33,7 @@ func (a *app) newDisplay(served string, last func() map[string]string) display {
 type terminal struct {
 	last   func() map[string]string
 	served string
+	driver screen.Driver
 	live   *screen.Live
 	out    *os.File
 }
@@ -40,7 +41,7 @@ type terminal struct {
 func (t *terminal) view(v *millrace.View, note string) error {
 	width, height := size(t.out)
 	f := screen.Frame{
-		View: v, Logs: t.last(), Served: t.served, Note: note, Now: time.Now(),
+		View: v, Logs: t.last(), Served: t.served, Driver: t.driver, Note: note, Now: time.Now(),
 		Width: width, Height: height - 1, Style: style(t.out),
 	}
 	return t.live.Draw(f.Lines(), width)

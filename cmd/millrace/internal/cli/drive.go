@@ -62,15 +62,16 @@ func (d *drive) run(ctx context.Context) (*millrace.View, int, error) {
 	d.log = &execute.Log{Files: d.db.logs()}
 	d.caller = httpcall.New(httpcall.Config{})
 	defer d.caller.Close()
-	d.show = d.newDisplay(machine.CommandHandler(d.home), d.log.Last)
-	d.log.Tell = func(_, path, line string) { d.show.line(path, line) }
-	d.follower = d.client.Follow(d.tenant, d.id)
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	eng, err := d.engine()
 	if err != nil {
 		return nil, statusUsage, err
 	}
+	driver := screen.Driver{Owner: eng.Owner(), Since: time.Now()}
+	d.show = d.newDisplay(machine.CommandHandler(d.home), driver, d.log.Last)
+	d.log.Tell = func(_, path, line string) { d.show.line(path, line) }
+	d.follower = d.client.Follow(d.tenant, d.id)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- eng.Run(ctx) }()
 	status, err := d.watch(ctx, ended)
@@ -81,6 +82,9 @@ func (d *drive) run(ctx context.Context) (*millrace.View, int, error) {
 	}
 	v, viewErr := d.last(context.WithoutCancel(ctx))
 	err = errors.Join(err, d.show.close())
+	if text := d.db.ears.complaint(); text != "" && d.db.ears.url != "" && !d.json { // a pooler costs one run nothing
+		d.say("%s", text)
+	}
 	if late != nil && err == nil { // a step that does not heed its end is ended with this process
 		d.say("%v", late)
 	}

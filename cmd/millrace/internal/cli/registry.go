@@ -3,13 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
-	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/workflow"
 )
@@ -87,45 +84,4 @@ func (a *app) register(ctx context.Context, files []string) error {
 		}
 	}
 	return nil
-}
-
-func (a *app) workflowsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "workflows",
-		Short: "List the registered workflows, in their newest versions",
-		Example: `  millrace workflows
-  millrace workflows --json`,
-		Args: atMost(0, "usage: millrace workflows"),
-		RunE: func(c *cobra.Command, _ []string) error { return a.workflows(c.Context()) },
-	}
-}
-
-func (a *app) workflows(ctx context.Context) error {
-	list, err := withClient(ctx, a, func(c *millrace.Client) ([]millrace.WorkflowView, error) {
-		ctx, cancel := limited(ctx)
-		defer cancel()
-		return c.Workflows(ctx, a.tenant)
-	})
-	if errors.Is(err, errNoDatabase) {
-		list, err = []millrace.WorkflowView{}, nil
-	}
-	switch {
-	case err != nil:
-		return err
-	case a.json:
-		return a.print(map[string]any{"workflows": list})
-	case len(list) == 0:
-		a.say("no workflows; `millrace register FILE` stores one")
-		return nil
-	}
-	t := screen.Table{Mark: -1, Head: []string{"WORKFLOW", "VERSION", "STEPS", "REGISTERED", "TITLE"}}
-	now := time.Now()
-	for _, w := range list {
-		at := ""
-		if w.CreatedAt != nil {
-			at = screen.Ago(now.Sub(*w.CreatedAt))
-		}
-		t.Rows = append(t.Rows, []string{w.Name, itoa(w.Version), itoa(w.Steps), at, w.Title})
-	}
-	return writeText(a.out, t.Text(columns(a.out), style(a.out)))
 }

@@ -65,7 +65,7 @@ func (a *app) watchRef(ctx context.Context, ref string, f watchFlags) error {
 // watchRun shows a run until it has ended, and tells how.
 func (a *app) watchRun(ctx context.Context, client *millrace.Client, db database, id string, f watchFlags) error {
 	w := &watch{app: a, flags: f, id: id, follower: client.Follow(a.tenant, id), room: voices.New(db.logs(), id)}
-	w.show = a.newDisplay("", w.room.Last)
+	w.show = a.newDisplay("", screen.Driver{}, w.room.Last)
 	if a.json {
 		w.show = &documents{app: a}
 	}

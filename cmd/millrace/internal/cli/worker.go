@@ -232,6 +232,9 @@ func (w *worker) serve(ended <-chan error) (left bool, err error) {
 			return false, nil
 		case <-tick.C:
 		}
+		if text := w.db.ears.complaint(); text != "" {
+			w.tell("%s", text)
+		}
 		trouble := w.st.Trouble()
 		switch {
 		case trouble.Err == nil && told:

@@ -22,6 +22,7 @@ type Frame struct {
 	Logs map[string]string
 	// Served is the handler that this process executes: what is ready for another one waits for a worker.
 	Served string
+	Driver Driver
 	Note   string // a line below the steps
 	Now    time.Time
 	Width  int // columns; lines are never wider

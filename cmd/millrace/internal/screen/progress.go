@@ -15,7 +15,9 @@ import (
 type Progress struct {
 	// Served is the handler that this process executes: what is ready for another one waits for a worker.
 	Served string
+	Driver Driver
 
+	held   map[string]string // processes whose attempts were told of, by path
 	steps  map[string]millrace.StepView
 	told   map[string]int // tenths of items told of, by map
 	needed map[string]int // attempts that waited for somebody and were told of, by step, plus one
@@ -34,6 +36,7 @@ type Said struct {
 func (p *Progress) Lines(v *millrace.View, said []Said, now time.Time) []string {
 	if p.steps == nil {
 		p.steps, p.told, p.needed = map[string]millrace.StepView{}, map[string]int{}, map[string]int{}
+		p.held = map[string]string{}
 	}
 	var out []string
 	if p.status == "" {
@@ -51,6 +54,7 @@ func (p *Progress) Lines(v *millrace.View, said []Said, now time.Time) []string 
 	for _, c := range changes {
 		out = append(out, c.Text)
 	}
+	out = append(out, p.holds(v, now)...)
 	if p.status != "" && v.Status != p.status && v.Status.Ended() {
 		out = append(out, headline(v))
 	}

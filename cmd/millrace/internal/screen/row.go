@@ -58,9 +58,7 @@ func (f Frame) detail(s millrace.StepView) string {
 		if s.Due != nil {
 			parts = append(parts, f.countdown(s.Due, "goes on"))
 		}
-		if line := Clean(f.Logs[s.Path]); line != "" {
-			parts = append(parts, line)
-		}
+		parts = append(parts, f.hold(s.Hold, s.AttemptAt), Clean(f.Logs[s.Path]))
 	case "retrying":
 		parts = append(parts, f.countdown(s.Due, "attempt "+strconv.Itoa(s.Attempts+1)), problem(s.Error))
 	case "waiting":
@@ -105,7 +103,7 @@ func (f Frame) undoing(u *millrace.UndoView) []string {
 	if u.Attempts < 2 {
 		attempt = ""
 	}
-	return []string{"being undone", attempt, Clean(f.Logs[u.Path])}
+	return []string{"being undone", attempt, f.hold(u.Hold, u.AttemptAt), Clean(f.Logs[u.Path])}
 }
 
 // undone tells what was undone: a step that had failed perhaps had done something.

@@ -20,6 +20,10 @@ import (
 type Place struct {
 	Path string // of a SQLite file, absolute
 	URL  string // of PostgreSQL
+	// Listen is another URL of the same database, at which hints of other processes are heard. Default: URL.
+	Listen string
+	// Deaf is told once why hints cannot be heard there; nil: nobody is.
+	Deaf func(error)
 }
 
 // Remote says whether name is the URL of a PostgreSQL database.
@@ -51,7 +55,7 @@ func Redact(name string) string {
 // migrates says so. A locked file is waited for as long as busy.
 func (p Place) Open(ctx context.Context, busy time.Duration, migrates bool) (store.Store, error) {
 	if p.URL != "" {
-		return given(postgres.Open(ctx, p.URL, postgres.Options{Migrate: migrates}))
+		return given(postgres.Open(ctx, p.URL, postgres.Options{Migrate: migrates, ListenURL: p.Listen, Deaf: p.Deaf}))
 	}
 	return given(sqlite.Open(ctx, p.Path, sqlite.Options{BusyTimeout: busy}))
 }

@@ -55,9 +55,9 @@ func Migrate(open func() (Desk, error)) *cobra.Command {
 		Use:   "migrate",
 		Short: "Bring the database's tables up to this version of the program",
 		Long: `Applies what is missing of the migrations that this program knows, and tells the version of the tables. They go forward only;
-a database that a newer program has migrated is refused by an older one.
+tables that a newer program has changed serve older ones as long as they say so, and are refused otherwise.
 
-A SQLite file is also migrated by whatever command opens it.`,
+A SQLite file is also migrated by whatever command opens it, tables of PostgreSQL by "run" alone, when its role may.`,
 		Example: `  millrace migrate --dry-run
   millrace migrate`,
 		Args: arguments.AtMost(0, "usage: millrace migrate [--dry-run]"),
@@ -87,7 +87,7 @@ func (d Desk) migrate(ctx context.Context, dry bool) error {
 		if err := d.Keeper.Migrate(ctx); err != nil {
 			return err
 		}
-		m.Version, m.Applied, m.Missing = schema.Newest, missing, []string{}
+		m.Version, m.Applied, m.Missing = max(schema.Version, schema.Newest), missing, []string{}
 	}
 	if d.Print != nil {
 		return d.Print(m)
@@ -105,7 +105,12 @@ func (m *migration) text() string {
 	for _, name := range names {
 		fmt.Fprintf(&b, "%s  %s\n", did, name)
 	}
-	fmt.Fprintf(&b, "%s has version %d of the tables, this program's is %d\n", m.Database, m.Version, m.Newest)
+	fmt.Fprintf(&b, "%s has version %d of the tables, this program", m.Database, m.Version)
+	if m.Version > m.Newest { // it would be refused otherwise
+		fmt.Fprintf(&b, " knows %d: they serve it\n", m.Newest)
+	} else {
+		fmt.Fprintf(&b, "'s is %d\n", m.Newest)
+	}
 	if m.Automatic && m.DryRun && len(names) > 0 {
 		b.WriteString("any command that opens it applies what is missing\n")
 	}

@@ -1,15 +1,16 @@
-package cli
+package reading
 
 import (
 	"context"
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/said"
 )
 
-func (a *app) logsCommand() *cobra.Command {
+// Logs gives the command that prints what attempts said.
+func Logs(open Open) *cobra.Command {
 	var f said.Choice
 	c := &cobra.Command{
 		Use:   "logs [RUN] [STEP]",
@@ -20,13 +21,13 @@ the path of a step; those inside it are printed too. With -f it goes on, line by
 
 The journal keeps the last 4 KiB of each attempt; longer logs lie in files beside the database.
 
-` + aboutRun,
+` + arguments.AboutRun,
 		Example: `  millrace logs
   millrace logs @last pack
   millrace logs 5f3a 'lines[3]' --attempt 2
   millrace logs --failed
   millrace logs -f`,
-		Args: atMost(2, "usage: millrace logs [RUN] [STEP]"),
+		Args: arguments.AtMost(2, "usage: millrace logs [RUN] [STEP]"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ref, step := "", ""
 			if len(args) > 0 {
@@ -35,7 +36,7 @@ The journal keeps the last 4 KiB of each attempt; longer logs lie in files besid
 			if len(args) > 1 {
 				step = args[1]
 			}
-			return a.logs(c.Context(), ref, step, f)
+			return open(c.Context(), func(d *Desk) error { return d.logs(c.Context(), ref, step, f) })
 		},
 	}
 	c.Flags().IntVar(&f.Attempt, "attempt", 0, "only attempts with this number, `N`")
@@ -44,20 +45,12 @@ The journal keeps the last 4 KiB of each attempt; longer logs lie in files besid
 	return c
 }
 
-func (a *app) logs(ctx context.Context, ref, step string, f said.Choice) error {
-	st, db, err := a.open(ctx)
+func (d *Desk) logs(ctx context.Context, ref, step string, f said.Choice) error {
+	id, err := d.find(ctx, ref)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = st.Close() }() // it was only read
-	client := millrace.NewClient(st)
-	find, cancel := limited(ctx)
-	defer cancel()
-	id, err := client.Find(find, a.tenant, ref)
-	if err != nil {
-		return err
-	}
-	f.Tenant, f.Run, f.Step, f.Patience = a.tenant, id, step, followPatience
-	p := &said.Printer{Client: client, Folder: db.logs(), Out: a.out, Err: a.err, JSON: a.json, Style: style(a.out)}
+	f.Tenant, f.Run, f.Step, f.Patience = d.Tenant, id, step, d.Patience
+	p := &said.Printer{Client: d.Client, Folder: d.Logs, Out: d.Out, Err: d.Err, JSON: d.JSON, Style: d.Style}
 	return p.Print(ctx, f)
 }

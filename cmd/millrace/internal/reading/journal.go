@@ -1,4 +1,4 @@
-package cli
+package reading
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/machine"
@@ -19,7 +20,8 @@ const (
 	followEvery = 200 * time.Millisecond
 )
 
-func (a *app) journalCommand() *cobra.Command {
+// Journal gives the command that tells all that happened to a run.
+func Journal(open Open) *cobra.Command {
 	var follow, full bool
 	var after int64
 	c := &cobra.Command{
@@ -28,21 +30,20 @@ func (a *app) journalCommand() *cobra.Command {
 		Long: `Prints the journal of a run: every event that was applied, numbered without gap, with the number of the entry
 that led to it, in the database's time.
 
-` + aboutRun,
+` + arguments.AboutRun,
 		Example: `  millrace journal
   millrace journal 5f3a -f
   millrace journal order/2024-117 --json`,
-		Args: atMost(1, "usage: millrace journal [RUN] [-f] [--full]"),
+		Args: arguments.AtMost(1, "usage: millrace journal [RUN] [-f] [--full]"),
 		RunE: func(c *cobra.Command, args []string) error {
-			_, err := withClient(c.Context(), a, func(client *millrace.Client) (struct{}, error) {
-				id, err := client.Find(c.Context(), a.tenant, strings.Join(args, ""))
+			return open(c.Context(), func(d *Desk) error {
+				id, err := d.find(c.Context(), strings.Join(args, ""))
 				if err != nil {
-					return struct{}{}, err
+					return err
 				}
-				j := journal{app: a, client: client, id: id, after: after, follow: follow, full: full}
-				return struct{}{}, j.print(c.Context())
+				j := journal{Desk: d, id: id, after: after, follow: follow, full: full}
+				return j.tell(c.Context())
 			})
-			return err
 		},
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
@@ -53,8 +54,7 @@ that led to it, in the database's time.
 
 // journal prints the journal of one run.
 type journal struct {
-	*app
-	client *millrace.Client
+	*Desk
 	id     string
 	after  int64
 	follow bool
@@ -62,13 +62,13 @@ type journal struct {
 	count  int
 }
 
-func (j *journal) print(ctx context.Context) error {
-	if j.json && !j.follow {
-		if err := writeText(j.out, `{"run":"`+j.id+`","entries":[`); err != nil {
+func (j *journal) tell(ctx context.Context) error {
+	if j.JSON && !j.follow {
+		if err := j.write(`{"run":"` + j.id + `","entries":[`); err != nil {
 			return err
 		}
 	}
-	trouble := patient.Wait{For: followPatience, Tell: func(note string) { j.say("%s", note) }}
+	trouble := patient.Wait{For: j.Patience, Tell: func(note string) { j.say("%s", note) }}
 	for {
 		done, err := j.look(ctx)
 		if j.follow {
@@ -82,8 +82,8 @@ func (j *journal) print(ctx context.Context) error {
 		}
 		<-time.After(followEvery)
 	}
-	if j.json && !j.follow {
-		return writeText(j.out, "\n]}\n")
+	if j.JSON && !j.follow {
+		return j.write("\n]}\n")
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (j *journal) ended(ctx context.Context) (bool, error) {
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	v, err := j.client.Show(ctx, j.tenant, j.id, millrace.ShowOptions{Live: true, Steps: 1})
+	v, err := j.Client.Show(ctx, j.Tenant, j.id, millrace.ShowOptions{Live: true, Steps: 1})
 	if err != nil {
 		return false, err
 	}
@@ -114,7 +114,7 @@ func (j *journal) ended(ctx context.Context) (bool, error) {
 func (j *journal) pages(ctx context.Context) error {
 	for {
 		entries, err := j.page(ctx)
-		if err != nil {
+		if err != nil || len(entries) == 0 {
 			return err
 		}
 		for _, e := range entries {
@@ -124,37 +124,36 @@ func (j *journal) pages(ctx context.Context) error {
 			j.after = e.Seq
 			j.count++
 		}
-		if len(entries) < journalPage {
-			return nil
-		}
 	}
 }
 
 func (j *journal) page(ctx context.Context) ([]millrace.JournalEntry, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	return j.client.Journal(ctx, j.tenant, j.id, j.after, journalPage)
+	return j.Client.Journal(ctx, j.Tenant, j.id, j.after, journalPage)
 }
 
 func (j *journal) entry(e millrace.JournalEntry) error {
 	switch {
-	case j.json && j.follow:
-		return j.printLine(e)
-	case j.json:
-		separator := ",\n"
-		if j.count == 0 {
-			separator = "\n"
-		}
-		if err := writeText(j.out, separator); err != nil {
-			return err
-		}
-		return writeText(j.out, document(e))
+	case j.JSON && j.count > 0 && !j.follow:
+		return j.document(",\n", e, "")
+	case j.JSON && !j.follow:
+		return j.document("\n", e, "")
+	case j.JSON:
+		return j.document("", e, "\n")
 	case j.full:
-		return writeText(j.out, entryLine(e, 1<<20)+"\n")
+		return j.write(entryLine(e, 1<<20) + "\n")
 	default:
-		width := columns(j.out)
-		return writeText(j.out, screen.Cut(entryLine(e, width), width)+"\n")
+		return j.write(screen.Cut(entryLine(e, j.Width), j.Width) + "\n")
 	}
+}
+
+func (j *journal) document(before string, e millrace.JournalEntry, after string) error {
+	text, err := inLine(e)
+	if err != nil {
+		return err
+	}
+	return j.write(before + text + after)
 }
 
 // entryLine gives an entry for people: number, time, what, where, which attempt, why, with what. In few columns the day and
