@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
 	"testing"
@@ -115,6 +116,35 @@ func TestDeadRowsUnderAnOldSnapshotAreWalkedOverRarely(t *testing.T) {
 	}
 	if got := claim(); len(got) != 50 {
 		t.Errorf("a claim above the floor gave %d", len(got))
+	}
+}
+
+// Q6: what a run goes through is written to its page, and no index of runs hears of it, also when its status changes.
+func TestTheHappyPathOfARunTouchesNoIndexOfRuns(t *testing.T) {
+	t.Parallel()
+	c := pgcluster.Shared(t)
+	s := open(t, c.URL(c.Copy(t, "plain", migrated)), Options{MaxConns: 1, NoHints: true})
+	const runs = 20
+	var last string
+	if err := startSome(t.Context(), s, runs, &last); err != nil {
+		t.Fatal(err)
+	}
+	held, err := s.Claim(t.Context(), store.Claim{
+		Owner: "plan", Token: 77, Lease: time.Minute, Limit: runs, Lanes: []store.LaneLimit{{Lane: 1, Limit: runs}},
+	})
+	if err := wants(err, len(held), runs); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(settleSome(t.Context(), s, held[:1], false), settleSome(t.Context(), s, held[1:], false)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.pool.Exec(t.Context(), "select pg_stat_force_next_flush()"); err != nil {
+		t.Fatal(err)
+	}
+	var all, onPage int
+	err = s.pool.QueryRow(t.Context(), "select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables where relname = 'runs'").Scan(&all, &onPage)
+	if err != nil || all != runs || onPage != runs {
+		t.Errorf("%d updates of %d runs, %d without an index, %v", all, runs, onPage, err)
 	}
 }
 

@@ -159,6 +159,11 @@ func (w *watched) looks(started *string) []hot {
 		f.Tenant = "default"
 		return read("list "+name, few, func(ctx context.Context) (int, error) { out, err := w.Runs(ctx, f); return len(out), err })
 	}
+	rare := func(name string, statuses ...machine.Status) hot { // the newest of each are sorted
+		h := list(name, store.Filter{Status: statuses})
+		h.pages, h.sorts = 250, 100*len(statuses)
+		return h
+	}
 	prune := store.PruneOrder{Tenant: "default", Before: map[machine.Status]machine.Time{machine.Succeeded: 900_000}, Limit: 100}
 	return []hot{
 		read("clock", few, func(ctx context.Context) (int, error) { now, err := w.Clock(ctx); return int(now), err }),
@@ -172,12 +177,9 @@ func (w *watched) looks(started *string) []hot {
 		read("held", 20*few, func(ctx context.Context) (int, error) { out, err := w.HeldBy(ctx, "plan", 5); return len(out), err }),
 		list("of all", store.Filter{}),
 		list("of running", store.Filter{Status: []machine.Status{machine.Running}}),
-		list("of failed", store.Filter{Status: []machine.Status{machine.Failed}}),
-		// The rare ones are walked for those of one kind.
-		read("list of dead", few+amounts().ended/50, func(ctx context.Context) (int, error) {
-			out, err := w.Runs(ctx, store.Filter{Tenant: "default", Status: []machine.Status{machine.Dead}})
-			return len(out), err
-		}),
+		rare("of failed", machine.Failed),
+		rare("of dead", machine.Dead),
+		rare("of failed and dead", machine.Failed, machine.Dead),
 		list("of an id", store.Filter{IDSuffix: endedID(77)}),
 		list("of old ones", store.Filter{Before: endedID(5000)}),
 		{"open letters", few, 0, func(ctx context.Context) error {
@@ -286,16 +288,16 @@ const loadSQL = `insert into millrace.lanes (id, tenant, queue, handler, workflo
 	insert into millrace.runs (id, created_at, started_at, workflow_version, machine_version, tenant, workflow, key, home, options,
 			version, seq, at, finished_at, rare, status, doc)
 		select ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, n, n, 1, 1, 'default', 'bench', '', '', '', 5, 5, n, n,
-			n %% 100 = 0, case when n %% 100 = 0 then 'failed' else 'succeeded' end, '{}' from generate_series(1, %[3]d) as n;
+			case when n %% 100 = 0 then 'failed' else '' end, case when n %% 100 = 0 then 'failed' else 'succeeded' end, '{}' from generate_series(1, %[3]d) as n;
 	insert into millrace.journal (run, at, seq, cause, attempt, kind, path, name, key, payload)
 		select id, at, 1, 0, 1, 'run_started', '', '', '', '{"customer":"c-1234567","amount":12345}' from millrace.runs where id < '00000000-0000-8000-0000-000000000000';
 	insert into millrace.dead_letters (run, created_at, closed_at, tenant, kind, path, state)
 		select id, at, case when at %% 1000 = 0 then 0 else at end, tenant, 'failed', 'a', case when at %% 1000 = 0 then 'open' else 'dropped' end
-		from millrace.runs where rare and id < '00000000-0000-8000-0000-000000000000';
+		from millrace.runs where rare <> '' and id < '00000000-0000-8000-0000-000000000000';
 	insert into millrace.runs (id, created_at, started_at, workflow_version, machine_version, tenant, workflow, key, home, options,
 			version, seq, at, finished_at, rare, status, doc)
 		select ('01800000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, created_at, started_at, 1, 1, tenant, workflow, '', home,
-			options, 1, 1, at, 0, false, status, doc
+			options, 1, 1, at, 0, '', status, doc
 		from (select * from millrace.runs where id = '%[4]s') as r, generate_series(1, %[1]d + 3 * %[2]d + %[1]d / 5) as n;
 	insert into millrace.tasks (run, path, lane, rank, due, cause, entry, lease_ms, priority, attempt, state, env, token, owner, lease_until)
 		select ('01800000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, t.path,

@@ -154,6 +154,37 @@ func TestLettersWalkAnIndex(t *testing.T) {
 	}
 }
 
+// O6: runs of a rare status are a range of an index, whatever else there is.
+func TestListsOfRareStatusesWalkTheirRange(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "plan.db"), Options{})
+	for _, test := range []struct {
+		name   string
+		filter store.Filter
+		walks  []string
+	}{
+		{"dead", store.Filter{Status: []machine.Status{machine.Dead}}, []string{"INDEX runs_rare (tenant=? AND status=?)"}},
+		{"dead, older", store.Filter{Status: []machine.Status{machine.Dead}, Before: benchRun(1).ID}, []string{
+			"INDEX runs_rare (tenant=? AND status=? AND id<?)",
+		}},
+		{"failed or dead", store.Filter{Status: []machine.Status{machine.Failed, machine.Dead, machine.Dead}, Workflow: "w"}, []string{
+			"INDEX runs_rare (tenant=? AND status=?)", "INDEX runs_rare (tenant=? AND status=?)",
+		}},
+		{"running or dead", store.Filter{Status: []machine.Status{machine.Running, machine.Dead}}, nil},
+	} {
+		query, _ := listing.Runs(headerColumns+", id", &test.filter)
+		plan, _ := planOf(t, s, query)
+		if got := strings.Count(plan, "INDEX runs_rare"); got != len(test.walks) {
+			t.Errorf("%s: %d ranges of the index are walked:\n%s", test.name, got, plan)
+		}
+		for _, walks := range test.walks {
+			if !strings.Contains(plan, walks) {
+				t.Errorf("%s does not walk %s:\n%s", test.name, walks, plan)
+			}
+		}
+	}
+}
+
 // C3: what a pause flags is a range of the lanes of one tenant.
 func TestAPauseWalksTheLanesOfItsTenant(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
--- Pruning.
+-- Pruning, and lists of one rare status.
 
 -- What is left of a key once its run was pruned: key is its SHA-256.
 create table key_tombstones (
@@ -14,3 +14,7 @@ create table key_tombstones (
 create table leftovers (
   run blob not null primary key
 ) without rowid;
+
+-- Each rare status is a range of its own: dead runs are found however many have failed.
+drop index runs_rare;
+create index runs_rare on runs (tenant, status, id) where rare = 1;

@@ -121,7 +121,7 @@ const brokenSQL = `broken as materialized (
 
 var advanceSQL = `with %s moved as (
 		update millrace.runs as r set version = i.version + 1, seq = i.seq, at = i.at, started_at = i.started_at,
-			finished_at = i.finished_at, status = ($5::text[])[i.ending], rare = ($6::bool[])[i.ending], doc = i.doc,
+			finished_at = i.finished_at, status = ($5::text[])[i.ending], rare = ($6::text[])[i.ending], doc = i.doc,
 			error = case when ($7::bool[])[i.ending] then r.error else ($8::bytea[])[i.ending] end,
 			error_step = case when ($7::bool[])[i.ending] then r.error_step else ($9::text[])[i.ending] end,
 			error_code = case when ($7::bool[])[i.ending] then r.error_code else ($10::text[])[i.ending] end
@@ -214,7 +214,8 @@ type runColumns struct {
 
 	known                      map[standing]int64
 	tenant, status, step, code column.Texts
-	rare, keeps                column.Bools
+	rare                       column.Texts
+	keeps                      column.Bools
 	failure                    column.Bytes
 }
 

@@ -162,7 +162,7 @@ const (
 var createSQL = `with made as (insert into millrace.runs (id, tenant, workflow, workflow_version, key, home, machine_version, created_at,
 			version, seq, at, started_at, finished_at, rare, status, error, error_step, error_code, options, labels, doc)
 		select i.run, ($4::text[])[i.ending], ($11::text[])[i.workflow], i.workflow_version, i.key, coalesce(($11::text[])[i.home], ''),
-			i.machine_version, i.created_at, 1, i.seq, i.at, i.started_at, i.finished_at, ($6::bool[])[i.ending], ($5::text[])[i.ending],
+			i.machine_version, i.created_at, 1, i.seq, i.at, i.started_at, i.finished_at, ($6::text[])[i.ending], ($5::text[])[i.ending],
 			($7::bytea[])[i.ending], ($8::text[])[i.ending], ($9::text[])[i.ending], coalesce(($11::text[])[i.options], ''),
 			($11::text[])[i.labels]::jsonb, i.doc
 		from (select i.run, i.doc, i.key, ` +

@@ -17,14 +17,19 @@ import (
 
 const defaultRows = 100
 
-// rareStatuses are those that the index runs_rare finds: looked for, and few.
+// rareStatuses are those of which the index runs_rare holds a range each: looked for, and few.
 var rareStatuses = []machine.Status{
 	machine.Failed, machine.Dead, machine.Aborted, machine.Cancelled, machine.Parked, machine.Paused, machine.Stopping,
 	machine.Compensating,
 }
 
-// Rare says whether the index runs_rare holds runs of this status.
-func Rare(s machine.Status) bool { return slices.Contains(rareStatuses, s) }
+// Rare gives what the index runs_rare holds of a run: a rare status, and "" for any other.
+func Rare(s machine.Status) string {
+	if slices.Contains(rareStatuses, s) {
+		return string(s)
+	}
+	return ""
+}
 
 // where gathers the conditions of a list.
 type where struct {
@@ -66,22 +71,20 @@ func (w *where) limit(n int) string {
 	return fmt.Sprint(" limit $", len(w.args))
 }
 
-// Runs gives the statement that finds what f selects: columns of runs as r, newest first. It walks the primary key backwards, or the index of
-// rare statuses.
+// Runs gives the statement that finds what f selects: columns of runs as r, newest first. It walks the primary key backwards, or for
+// statuses that are all rare the range of each, and then sorts the newest of these.
 func Runs(columns string, f *store.Filter) (query string, args []any, err error) {
 	var w where
 	w.and("r.tenant = %s", f.Tenant)
 	w.equals("r.workflow", f.Workflow)
 	w.equals("r.key", f.Key)
-	if len(f.Status) > 0 {
-		statuses := make([]string, len(f.Status))
-		for i, status := range f.Status {
-			statuses[i] = string(status)
-		}
+	rare := len(f.Status) > 0 && !slices.ContainsFunc(f.Status, func(s machine.Status) bool { return Rare(s) == "" })
+	statuses := distinct(f.Status)
+	switch {
+	case rare:
+		w.terms = append(w.terms, "r.rare = s.rare", "r.rare <> ''")
+	case len(statuses) > 0:
 		w.and("r.status = any (%s::text[])", statuses)
-		if !slices.ContainsFunc(f.Status, func(s machine.Status) bool { return !Rare(s) }) {
-			w.terms = append(w.terms, "r.rare")
-		}
 	}
 	if len(f.Labels) > 0 {
 		labels, err := json.Marshal(f.Labels)
@@ -100,9 +103,22 @@ func Runs(columns string, f *store.Filter) (query string, args []any, err error)
 		before, _ := wire.ParseID(f.Before) // what is no id is before everything
 		w.and("r.id < %s", [16]byte(before))
 	}
-	query = "select " + columns + " from millrace.runs as r where " + w.text() +
-		" order by r.id desc"
-	return query + w.limit(cmp.Or(f.Limit, defaultRows)), w.args, nil
+	from, newest := "millrace.runs as r where "+w.text(), " order by r.id desc"+w.limit(cmp.Or(f.Limit, defaultRows))
+	if rare {
+		w.args = append(w.args, statuses)
+		from = fmt.Sprintf("unnest($%d::text[]) as s(rare) cross join lateral (select * from %s) as r", len(w.args), from+newest)
+	}
+	return "select " + columns + " from " + from + newest, w.args, nil
+}
+
+// distinct gives statuses as texts, each once.
+func distinct(statuses []machine.Status) (out []string) {
+	for _, s := range statuses {
+		if !slices.Contains(out, string(s)) {
+			out = append(out, string(s))
+		}
+	}
+	return out
 }
 
 // endsWith asks for the ending of an id; a whole one is found by the primary key.

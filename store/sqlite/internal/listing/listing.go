@@ -16,7 +16,7 @@ import (
 
 const defaultRows = 100
 
-// rareStatuses are those that the index runs_rare finds: looked for, and few.
+// rareStatuses are those of which the index runs_rare holds a range each: looked for, and few.
 var rareStatuses = []machine.Status{
 	machine.Failed, machine.Dead, machine.Aborted, machine.Cancelled, machine.Parked, machine.Paused, machine.Stopping,
 	machine.Compensating,
@@ -25,17 +25,19 @@ var rareStatuses = []machine.Status{
 // Rare says whether the index runs_rare holds runs of this status.
 func Rare(s machine.Status) bool { return slices.Contains(rareStatuses, s) }
 
-// Runs gives the statement that finds what f selects: columns of runs, newest first. It walks the primary key backwards,
-// or the index of rare statuses.
+// Runs gives the statement that finds what f selects: columns of runs, id among them, newest first. It walks the primary key
+// backwards, or for statuses that are all rare the range of each, and then sorts the newest of these.
 func Runs(columns string, f *store.Filter) (string, []any) {
 	w := where{terms: []string{"tenant = ?"}, args: []any{f.Tenant}}
 	w.equals("workflow", f.Workflow)
 	w.equals("key", f.Key)
-	if len(f.Status) > 0 {
-		w.and("status in (?"+strings.Repeat(", ?", len(f.Status)-1)+")", texts(f.Status)...)
-		if !slices.ContainsFunc(f.Status, func(s machine.Status) bool { return !Rare(s) }) {
-			w.and("rare = 1")
-		}
+	statuses := texts(f.Status)
+	rare := len(statuses) > 0 && !slices.ContainsFunc(f.Status, func(s machine.Status) bool { return !Rare(s) })
+	switch {
+	case rare:
+		w.and("rare = 1")
+	case len(statuses) > 0:
+		w.and("status in (?"+strings.Repeat(", ?", len(statuses)-1)+")", statuses...)
 	}
 	for name, value := range f.Labels {
 		w.and(`exists (select 1 from json_each(iif(json_valid(options), options, '{}'), '$.labels')
@@ -49,8 +51,19 @@ func Runs(columns string, f *store.Filter) (string, []any) {
 	if f.Before != "" {
 		w.and("id < ?", before(f.Before))
 	}
-	return "select " + columns + " from runs where " + strings.Join(w.terms, " and ") +
-		" order by id desc limit 0 + ?", append(w.args, cmp.Or(f.Limit, defaultRows))
+	limit := cmp.Or(f.Limit, defaultRows)
+	const newest = " order by id desc limit 0 + ?"
+	query := "select " + columns + " from runs where " + strings.Join(w.terms, " and ")
+	if !rare {
+		return query + newest, append(w.args, limit)
+	}
+	var args []any
+	for _, status := range statuses {
+		args = append(append(args, w.args...), status, limit)
+	}
+	each := "select * from (" + query + " and status = ?" + newest + ")"
+	all := each + strings.Repeat(" union all "+each, len(statuses)-1)
+	return "select * from (" + all + ")" + newest, append(args, limit)
 }
 
 // where gathers the conditions of a filter.
@@ -91,10 +104,12 @@ func (w *where) failed(column, step, code string) {
 	}
 }
 
-func texts(statuses []machine.Status) []any {
-	out := make([]any, len(statuses))
-	for i, s := range statuses {
-		out[i] = string(s)
+// texts gives statuses as arguments, each once.
+func texts(statuses []machine.Status) (out []any) {
+	for _, s := range statuses {
+		if !slices.Contains(out, any(string(s))) {
+			out = append(out, string(s))
+		}
 	}
 	return out
 }
