@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace-go/millrace/internal/pgcluster"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/store/faulty"
 	"github.com/millrace-go/millrace/store/memory"
 	"github.com/millrace-go/millrace/store/postgres/internal/schema"
 	"github.com/millrace-go/millrace/store/storetest"
@@ -125,10 +126,23 @@ func TestContract(t *testing.T) {
 	storetest.Run(t, harness(directly, Options{}))
 }
 
-// The schema may have any name.
+// faultless wraps what a harness opens as the simulation does, with no fault planned.
+func faultless(open func(t *testing.T) storetest.Harness) func(t *testing.T) storetest.Harness {
+	return func(t *testing.T) storetest.Harness {
+		t.Helper()
+		h := open(t)
+		wrapped := func(again func(t *testing.T) store.Store) func(t *testing.T) store.Store {
+			return func(t *testing.T) store.Store { t.Helper(); return faulty.New(again(t), nil) }
+		}
+		h.Store, h.Second, h.Reopen = faulty.New(h.Store, nil), wrapped(h.Second), wrapped(h.Reopen)
+		return h
+	}
+}
+
+// The schema may have any name, and the simulation's wrapper changes nothing.
 func TestContractWithoutHints(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, harness(directly, Options{NoHints: true, Schema: `it's "odd"`}))
+	storetest.Run(t, faultless(harness(directly, Options{NoHints: true, Schema: `it's "odd"`})))
 }
 
 // The pooler lends server connections for one transaction at a time, and hears nothing.
