@@ -31,7 +31,8 @@ test: ## all tests, with the race detector, the built binary and its crash test;
 	@command -v $$($(GO) env CC) >/dev/null 2>&1 || echo "no C compiler here: the race detector needs one, so it is off" >&2
 	MILLRACE_TEST_POSTGRES=require $(GO) test $(RACE) -timeout 20m $(PKGS)
 
-nightly: ## what no submission waits for: the contract on PostgreSQL 18, its query plans at their full size
+nightly: ## what no submission waits for: the contract on PostgreSQL 18, its query plans at their full size, a long journal
+	MILLRACE_TEST_JOURNAL=full $(GO) test -count=1 -run TestRebuildHoldsFew ./machine
 	bin=$$(tools/postgres.sh 18) && MILLRACE_TEST_POSTGRES=require MILLRACE_TEST_POSTGRES_BIN="$$bin" MILLRACE_TEST_PLANS=full \
 		$(GO) test -count=1 -timeout 40m ./store/postgres -rapid.checks=500
 
@@ -39,8 +40,9 @@ short: ## the tests, without the race detector and the long ones
 	$(GO) test -short $(PKGS)
 
 # The linter's cache is the checkout's own: it holds paths, and those of another checkout match no exception of the configuration.
-lint: ## golangci-lint, formatting, shell scripts and go.mod
+lint: ## golangci-lint, go vet of the peers' bench, formatting, shell scripts and go.mod
 	@lint=$(call TOOL,golangci-lint) && GOLANGCI_LINT_CACHE='$(CURDIR)/bin/lint' "$$lint" run $(PKGS)
+	@$(GO) -C bench/peers vet ./...
 	@unformatted=$$($(call TOOL,gofumpt) -l $(GOFILES)); \
 	if [ -n "$$unformatted" ]; then printf 'not formatted (make fmt):\n%s\n' "$$unformatted"; exit 1; fi
 	@$(GO) mod tidy -diff

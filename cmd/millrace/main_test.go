@@ -93,6 +93,7 @@ const untilSomebodyListens = `do $$ begin
 end $$`
 
 // TestCommandsWhileTheServerIsAway drives the program on a server of its own that is stopped and started.
+// A10, O5
 func TestCommandsWhileTheServerIsAway(t *testing.T) {
 	t.Parallel()
 	var servers sync.Map // by address
