@@ -165,27 +165,32 @@ func (e *Engine) launch(as []*Attempt) {
 // answer takes the outcome of an attempt from its handler. One that comes when the attempt was settled or lost is told to the
 // run as a late one; all but the first change nothing.
 func (e *Engine) answer(a *Attempt, o Outcome) {
+	var ev machine.Event
+	if !o.Interrupted { // else it depends on what ended the context
+		ev = a.event(o, going)
+	}
 	e.mu.Lock()
 	if a.returned {
 		e.mu.Unlock()
 		return
 	}
 	a.returned = true
-	late := a.answered || a.closed
-	if late {
+	if o.Interrupted {
+		ev = a.event(o, a.cause)
+	}
+	if a.answered || a.closed {
 		if a.answered {
 			e.overdue--
 		}
 		e.free(a)
 		if !o.Interrupted {
-			e.add(e.flight(a.Tenant, a.ID), &fact{event: outcome.Late(a.event(o, a.cause))})
+			e.add(e.flight(a.Tenant, a.ID), &fact{event: outcome.Late(ev)})
 		}
 		e.mu.Unlock()
 		a.cancel(nil)
 		e.signals.settle.Raise()
 		return
 	}
-	ev := a.event(o, a.cause)
 	e.tell(a, ev)
 	e.mu.Unlock()
 	a.cancel(nil)
@@ -313,7 +318,7 @@ func (e *Engine) started(a *Attempt) {
 		a.deadline = e.clock.Now().Add(a.Step.Timeout)
 	}
 	if a.until != 0 {
-		end := a.until.Std().Add(-e.offset)
+		end := a.until.Std().Add(-e.ahead())
 		if a.bounded = a.deadline.IsZero() || end.Before(a.deadline); a.bounded {
 			a.deadline = end
 		}

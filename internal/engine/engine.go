@@ -21,6 +21,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace-go/millrace/internal/clock"
@@ -44,11 +45,11 @@ type Engine struct {
 	defs    shelf.Shelf
 	secrets secrets.Secrets
 	host    string
-	serve   []string // names of the handlers, sorted
+	serve   []string     // names of the handlers, sorted
+	offset  atomic.Int64 // the store's time less ours, a time.Duration
 
 	mu       sync.Mutex // guards what follows; never held during a call of the store or of a handler
 	random   *rand.Rand
-	offset   time.Duration // the store's time less ours
 	phase    phase
 	held     map[taskKey]*Attempt
 	flights  map[runKey]*flight
@@ -149,16 +150,19 @@ func (e *Engine) Overdue() int {
 // token gives a random token, from 1. The caller holds e.mu.
 func (e *Engine) token() int64 { return e.random.Int64N(1<<62) + 1 }
 
-// now estimates the store's time. The caller holds e.mu.
-func (e *Engine) now() machine.Time { return machine.TimeOf(e.clock.Now().Add(e.offset)) }
+// now estimates the store's time.
+func (e *Engine) now() machine.Time { return machine.TimeOf(e.clock.Now().Add(e.ahead())) }
 
-// heard refreshes the offset from an answer that carried the store's time and was asked for at asked. The caller holds e.mu.
+// ahead is how far the store's time is ahead of ours.
+func (e *Engine) ahead() time.Duration { return time.Duration(e.offset.Load()) }
+
+// heard refreshes the offset from an answer that carried the store's time and was asked for at asked.
 func (e *Engine) heard(at machine.Time, asked time.Time) {
 	if at == 0 {
 		return
 	}
 	now := e.clock.Now()
-	e.offset = at.Std().Sub(asked.Add(now.Sub(asked) / 2))
+	e.offset.Store(int64(at.Std().Sub(asked.Add(now.Sub(asked) / 2))))
 }
 
 // call gives the context of one call of the store: every one has a deadline.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -50,9 +49,7 @@ func (e *Engine) fold(ctx context.Context, f *flight) (*folding, error) {
 		}
 	}
 	s.out.Run = s.memory.Run
-	e.mu.Lock()
 	s.out.At = max(e.now(), s.out.Run.At)
-	e.mu.Unlock()
 	s.done = len(s.out.Entries)+len(s.out.Guards)+len(s.out.Timers)+len(s.out.Inbox) == 0
 	return s, nil
 }
@@ -228,13 +225,11 @@ func (s *folding) apply(ctx context.Context, ev machine.Event) error {
 
 // tell applies one event and gives the paths of the tasks that it stops.
 func (s *folding) tell(ctx context.Context, ev machine.Event) (stops []string, err error) {
-	s.engine.mu.Lock()
 	ev.At = max(ev.At, s.engine.now(), s.memory.Run.At)
-	s.engine.mu.Unlock()
 	var after *machine.Run
 	var effects []machine.Effect
 	err = s.memory.Satisfy(ctx, func() (err error) {
-		ev.Loaded = s.memory.Payloads
+		ev.Loaded = s.memory.Known()
 		after, effects, err = machine.Apply(s.def, s.memory.Run, ev)
 		return err
 	})
@@ -250,7 +245,7 @@ func (s *folding) tell(ctx context.Context, ev machine.Event) (stops []string, e
 		Cause: ev.Cause, Payload: ev.Payload, Facts: ev.Facts,
 	})
 	if ev.Payload != nil {
-		s.memory.Payloads[machine.Ref{Seq: after.Seq}] = ev.Payload
+		s.memory.Keep(machine.Ref{Seq: after.Seq}, ev.Payload)
 	}
 	return s.gather(effects), nil
 }
@@ -269,7 +264,7 @@ func (s *folding) gather(effects []machine.Effect) (stops []string) {
 		case machine.StopTask:
 			stops = append(stops, x.Path)
 		case machine.PutValue:
-			s.memory.Payloads[x.Ref] = x.Data
+			s.memory.Keep(x.Ref, x.Data)
 		case machine.EndRun:
 			clear(s.starts)
 			s.order = nil
@@ -388,18 +383,15 @@ func (e *Engine) handOver(s *folding) *supply.Reservation {
 
 // canHand says whether the first tasks of these handlers lie in the queues that were reserved: the store knows handlers only.
 func (s *folding) canHand(handlers []string, r *supply.Reservation) bool {
-	left := maps.Clone(r.Queues)
-	n := r.Total
+	left := r.Copy()
 	for _, path := range s.order {
 		t := s.starts[path]
-		if n == 0 || t.Held || t.Due > s.out.At || !slices.Contains(handlers, t.Handler) {
+		if left.Total == 0 || t.Held || t.Due > s.out.At || !slices.Contains(handlers, t.Handler) {
 			continue
 		}
-		if left[t.Queue] == 0 {
+		if !left.Take(t.Queue) {
 			return false
 		}
-		left[t.Queue]--
-		n--
 	}
 	return true
 }

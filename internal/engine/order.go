@@ -149,9 +149,7 @@ func (t *telling) apply(ctx context.Context, s *folding, state store.RunState) (
 		return err
 	}
 	s.out.Run = s.memory.Run
-	t.engine.mu.Lock()
 	s.out.At = max(t.engine.now(), s.out.Run.At)
-	t.engine.mu.Unlock()
 	return nil
 }
 

@@ -231,10 +231,8 @@ func (e *Engine) retime(ctx context.Context, starts []*birth, why error) ([]*bir
 	if err := e.fault("read the clock", err); err != nil {
 		return starts, err
 	}
-	e.mu.Lock()
 	e.heard(at, asked)
 	now := e.now()
-	e.mu.Unlock()
 	for _, b := range starts {
 		old := b.folded.out
 		h := old.Run.Header
@@ -311,9 +309,7 @@ func (e *Engine) conceive(ctx context.Context, r *StartRequest, found map[shelf.
 // prepareStart checks a request and applies RunStarted.
 func (e *Engine) prepareStart(ctx context.Context, b *birth) error {
 	r := b.request
-	e.mu.Lock()
 	now := e.now()
-	e.mu.Unlock()
 	about, problems := options.Of(b.def, &options.Request{
 		Delay: r.Delay, At: r.At, Priority: r.Priority, Queue: r.Queue, Labels: r.Labels, Vars: r.Vars, From: r.From,
 	}, now, e.cfg.MaxPayload)
@@ -371,8 +367,4 @@ func (e *Engine) begin(ctx context.Context, def *workflow.Definition, h machine.
 }
 
 // Skew gives the estimated difference between the store's time and this process's.
-func (e *Engine) Skew() time.Duration {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.offset
-}
+func (e *Engine) Skew() time.Duration { return e.ahead() }

@@ -25,6 +25,13 @@ type Memory struct {
 	Version  int64        // that Run was read at; 0: it does not matter
 	Payloads map[machine.Ref]json.RawMessage
 	Unborn   bool // the run is not in the store yet
+
+	kept []kept // belongs into Payloads, once somebody asks: nobody does of what is told last
+}
+
+type kept struct {
+	ref machine.Ref
+	raw json.RawMessage
 }
 
 // Source reads what is stored.
@@ -37,12 +44,30 @@ type Source interface {
 
 // New gives a memory of a run as it was read at a version.
 func New(from Source, run *machine.Run, version int64) Memory {
-	return Memory{Source: from, Run: run, Version: version, Payloads: map[machine.Ref]json.RawMessage{}}
+	return Memory{Source: from, Run: run, Version: version}
+}
+
+// Keep remembers a payload that is not in the store yet.
+func (m *Memory) Keep(ref machine.Ref, raw json.RawMessage) { m.kept = append(m.kept, kept{ref, raw}) }
+
+// Known gives the payloads that are known. They are the memory's: nobody changes them.
+func (m *Memory) Known() map[machine.Ref]json.RawMessage {
+	if len(m.kept) == 0 {
+		return m.Payloads
+	}
+	if m.Payloads == nil {
+		m.Payloads = make(map[machine.Ref]json.RawMessage, len(m.kept))
+	}
+	for _, k := range m.kept {
+		m.Payloads[k.ref] = k.raw
+	}
+	m.kept = nil
+	return m.Payloads
 }
 
 // Load gives a payload that is known.
 func (m *Memory) Load(r machine.Ref) (json.RawMessage, bool) {
-	raw, ok := m.Payloads[r]
+	raw, ok := m.Known()[r]
 	return raw, ok
 }
 
@@ -84,8 +109,9 @@ func (m *Memory) fetchPayloads(ctx context.Context, refs []machine.Ref) error {
 	if err != nil {
 		return gone(err)
 	}
-	all := make(map[machine.Ref]json.RawMessage, len(m.Payloads)+len(got))
-	maps.Copy(all, m.Payloads)
+	known := m.Known()
+	all := make(map[machine.Ref]json.RawMessage, len(known)+len(got))
+	maps.Copy(all, known)
 	for _, r := range refs {
 		raw, ok := got[r]
 		if !ok {

@@ -5,7 +5,10 @@
 // safe for concurrent use: the engine's mutex guards it.
 package supply
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Slots counts how many attempts run here, in all and by queue, and how many more are promised.
 type Slots struct {
@@ -23,18 +26,50 @@ func NewSlots(total int, limits map[string]int) *Slots {
 // Reservation is a number of slots that nobody else may take meanwhile. It holds nothing before Reserve.
 type Reservation struct {
 	Total  int
-	Queues map[string]int // the part of Total that is known to be for a queue
+	queues []share // the part of Total that is known to be for a queue; few
+}
+
+type share struct {
+	queue string
+	slots int
 }
 
 // NewReservation gives an empty reservation.
 func NewReservation() *Reservation { return &Reservation{} }
 
+// Copy gives a reservation of its own that says the same.
+func (r *Reservation) Copy() Reservation {
+	return Reservation{Total: r.Total, queues: slices.Clone(r.queues)}
+}
+
 // Add asks for one more slot, for a task of queue.
 func (r *Reservation) Add(queue string) {
-	if r.Total++; r.Queues == nil {
-		r.Queues = map[string]int{}
+	r.Total++
+	if s := r.of(queue); s != nil {
+		s.slots++
+	} else {
+		r.queues = append(r.queues, share{queue, 1})
 	}
-	r.Queues[queue]++
+}
+
+// Take uses up a slot of queue, and says whether there was one.
+func (r *Reservation) Take(queue string) bool {
+	s := r.of(queue)
+	if s == nil || s.slots == 0 {
+		return false
+	}
+	s.slots--
+	r.Total--
+	return true
+}
+
+func (r *Reservation) of(queue string) *share {
+	for i := range r.queues {
+		if r.queues[i].queue == queue {
+			return &r.queues[i]
+		}
+	}
+	return nil
 }
 
 // Free gives the number of slots that are left in all.
@@ -52,7 +87,11 @@ func (s *Slots) Fits(r *Reservation, queue string) bool {
 		return false
 	}
 	limit, ok := s.limits[queue]
-	return !ok || s.queues[queue]+r.Queues[queue] < limit
+	used := s.queues[queue]
+	if more := r.of(queue); more != nil {
+		used += more.slots
+	}
+	return !ok || used < limit
 }
 
 // Occupy takes a slot for an attempt of queue.
@@ -72,17 +111,17 @@ func (s *Slots) Leave(queue string) {
 // Reserve promises the slots of r until GiveBack; whoever then got a task occupies one.
 func (s *Slots) Reserve(r *Reservation) {
 	s.used += r.Total
-	for queue, n := range r.Queues {
-		s.queues[queue] += n
+	for _, one := range r.queues {
+		s.queues[one.queue] += one.slots
 	}
 }
 
 // GiveBack ends a promise; r is empty then.
 func (s *Slots) GiveBack(r *Reservation) {
 	s.used -= r.Total
-	for queue, n := range r.Queues {
-		if s.queues[queue] -= n; s.queues[queue] == 0 {
-			delete(s.queues, queue)
+	for _, one := range r.queues {
+		if s.queues[one.queue] -= one.slots; s.queues[one.queue] == 0 {
+			delete(s.queues, one.queue)
 		}
 	}
 	*r = Reservation{}
