@@ -51,7 +51,7 @@ func (g *gatherer) get(d Data) json.RawMessage {
 
 func (g *gatherer) leaf(d Data) json.RawMessage {
 	if d.Kind == Literal {
-		return d.Const
+		return d.made().Const
 	}
 	raw, ok := g.load(d.Ref)
 	if !ok {
@@ -77,21 +77,22 @@ func (g *gatherer) append(b []byte, d Data) []byte {
 		return append(b, raw...)
 	case ListOf:
 		b = append(b, '[')
-		for i := range d.List {
-			b = g.append(comma(b, i), d.List[i])
+		for i, value := range d.made().List {
+			b = g.append(comma(b, i), value)
 		}
 		return append(b, ']')
 	case ObjectOf:
 		b = append(b, '{')
-		for i := range d.List {
-			b = append(append(comma(b, i), encode(d.Keys[i])...), ':')
-			b = g.append(b, d.List[i])
+		made := d.made()
+		for i, value := range made.List {
+			b = append(append(comma(b, i), encode(made.Keys[i])...), ':')
+			b = g.append(b, value)
 		}
 		return append(b, '}')
 	case OutputsOf:
-		return g.outputs(b, d)
+		return g.outputs(b, d.made())
 	case FailedOf:
-		return g.failed(b, d)
+		return g.failed(b, d.made())
 	}
 	return b
 }
@@ -103,7 +104,7 @@ func comma(b []byte, i int) []byte {
 	return b
 }
 
-func (g *gatherer) outputs(b []byte, d Data) []byte {
+func (g *gatherer) outputs(b []byte, d Made) []byte {
 	b = append(b, '[')
 	for from := 0; from < d.N; from += ChunkSize {
 		c := g.chunk(d.Map, from)
@@ -118,7 +119,7 @@ func (g *gatherer) outputs(b []byte, d Data) []byte {
 	return append(b, ']')
 }
 
-func (g *gatherer) failed(b []byte, d Data) []byte {
+func (g *gatherer) failed(b []byte, d Made) []byte {
 	b = append(b, '[')
 	n := 0
 	for from := 0; from < d.N; from += ChunkSize {

@@ -98,6 +98,7 @@ func (d Data) IsZero() bool { return d.Kind == Null }
 // MarshalJSON writes a reference to an entry as a number and everything else as a small object.
 func (d Data) MarshalJSON() ([]byte, error) {
 	var j dataJSON
+	made := d.made()
 	switch d.Kind {
 	case Null:
 		return []byte("null"), nil
@@ -107,19 +108,19 @@ func (d Data) MarshalJSON() ([]byte, error) {
 		}
 		j.Value, j.Index = &d.Ref.Key, d.Ref.Index
 	case Literal:
-		j.Const = d.Const
+		j.Const = made.Const
 	case ListOf, ObjectOf:
-		j.Keys, j.List = d.Keys, &d.List
-		if d.List == nil {
+		j.Keys, j.List = made.Keys, &made.List
+		if made.List == nil {
 			j.List = &[]Data{}
 		}
-		if d.Kind == ObjectOf && len(d.Keys) == 0 {
+		if d.Kind == ObjectOf && len(made.Keys) == 0 {
 			return []byte(`{"c":{}}`), nil
 		}
 	case OutputsOf:
-		j.Map, j.N = &d.Map, d.N
+		j.Map, j.N = &made.Map, made.N
 	case FailedOf:
-		j.Failed, j.N = &d.Map, d.N
+		j.Failed, j.N = &made.Map, made.N
 	}
 	return json.Marshal(j)
 }
@@ -146,18 +147,18 @@ func (d *Data) UnmarshalJSON(b []byte) error {
 	case j.Value != nil:
 		*d = valueData(*j.Value, j.Index)
 	case j.Const != nil:
-		*d = Data{Kind: Literal, Const: j.Const}
+		*d = Data{Kind: Literal, Made: &Made{Const: j.Const}}
 	case j.Keys != nil && j.List != nil:
 		if len(j.Keys) != len(*j.List) {
 			return errors.New("an object has as many keys as values")
 		}
-		*d = Data{Kind: ObjectOf, Keys: j.Keys, List: *j.List}
+		*d = objectOf(j.Keys, *j.List)
 	case j.List != nil:
-		*d = Data{Kind: ListOf, List: *j.List}
+		*d = listOf(*j.List...)
 	case j.Map != nil:
-		*d = Data{Kind: OutputsOf, Map: *j.Map, N: j.N}
+		*d = resultsOf(OutputsOf, *j.Map, j.N)
 	case j.Failed != nil:
-		*d = Data{Kind: FailedOf, Map: *j.Failed, N: j.N}
+		*d = resultsOf(FailedOf, *j.Failed, j.N)
 	default:
 		return errors.New("data of no known form")
 	}
@@ -177,7 +178,7 @@ func literal(raw json.RawMessage) Data {
 	if string(raw) == "null" {
 		return Data{}
 	}
-	return Data{Kind: Literal, Const: raw}
+	return Data{Kind: Literal, Made: &Made{Const: raw}}
 }
 
 func encode(v any) json.RawMessage {

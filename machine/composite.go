@@ -174,16 +174,16 @@ func (t *turn) branchOver(p *place, s *workflow.Step) {
 func (t *turn) results(p *place, s *workflow.Step) Data {
 	box := t.scope(p).Live[s.Index].Box
 	if a, ok := s.Action.(*workflow.Parallel); ok {
-		out := Data{Kind: ObjectOf, List: slices.Clone(box.Outs)}
+		keys := make([]string, len(a.Branches))
 		for i := range a.Branches {
-			out.Keys = append(out.Keys, a.Branches[i].Name)
+			keys[i] = a.Branches[i].Name
 		}
-		return out
+		return objectOf(keys, slices.Clone(box.Outs))
 	}
 	if box.N == 0 {
 		return Data{Kind: ListOf}
 	}
-	return Data{Kind: OutputsOf, Map: t.path(p, s), N: box.N}
+	return resultsOf(OutputsOf, t.path(p, s), box.N)
 }
 
 // finishComposite ends a composite with success.

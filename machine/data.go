@@ -11,15 +11,38 @@ type Ref struct {
 }
 
 // Data is a value by reference: how state, tasks and results speak of payloads without holding them. The zero value is
-// JSON null. At most one field group is set.
+// JSON null. It is a value: nobody changes what Made points to.
 type Data struct {
-	Ref   Ref             // a stored payload
-	Const json.RawMessage // a small value in place
-	List  []Data          // a list of values (IsList tells an empty one from null)
-	Keys  []string        // with List: an object, Keys[i] -> List[i]
-	Map   string          // the ordered outputs of the map (or collecting loop) opened at this path, held in its chunks
+	Ref  Ref   // ByRef: a stored payload
+	Made *Made // the other forms; nil: all of it is zero
+	Kind DataKind
+}
+
+// Made is what a Data has that is no mere reference: it stands apart because nearly every Data is one.
+type Made struct {
+	Const json.RawMessage // Literal: a small value in place
+	List  []Data          // ListOf, ObjectOf: the values
+	Keys  []string        // ObjectOf: Keys[i] -> List[i]
+	Map   string          // OutputsOf, FailedOf: the map (or collecting loop) opened at this path, whose chunks hold them
 	N     int             // with Map: how many there are
-	Kind  DataKind
+}
+
+func (d Data) made() Made {
+	if d.Made == nil {
+		return Made{}
+	}
+	return *d.Made
+}
+
+func listOf(values ...Data) Data { return Data{Kind: ListOf, Made: &Made{List: values}} }
+
+func objectOf(keys []string, values []Data) Data {
+	return Data{Kind: ObjectOf, Made: &Made{Keys: keys, List: values}}
+}
+
+// resultsOf gives the outputs, or what failed, of n items of the map at path.
+func resultsOf(kind DataKind, path string, n int) Data {
+	return Data{Kind: kind, Made: &Made{Map: path, N: n}}
 }
 
 // DataKind tells which form a Data has.

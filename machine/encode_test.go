@@ -16,9 +16,9 @@ func drawData(t *rapid.T) Data {
 	case 1:
 		return valueData(rapid.SampledFrom([]string{"a", `k"<é`}).Draw(t, "key"), rapid.IntRange(0, 3).Draw(t, "index"))
 	case 2:
-		return Data{Kind: Literal, Const: json.RawMessage(`{"x":"<"}`)}
+		return literal(json.RawMessage(`{"x":"<"}`))
 	case 3:
-		return Data{Kind: ListOf, List: []Data{entryData(1), {}}}
+		return listOf(entryData(1), Data{})
 	default:
 		return entryData(rapid.Int64Range(1, 1<<40).Draw(t, "entry"))
 	}
@@ -261,7 +261,7 @@ func TestEveryFieldOfADocumentIsDrawn(t *testing.T) {
 	for typ := range types {
 		for field := range typ.Fields() {
 			name := typ.Name() + "." + field.Name
-			if typ != reflect.TypeFor[Data]() && name != "Scope.Path" && !seen[name] {
+			if typ != reflect.TypeFor[Data]() && typ != reflect.TypeFor[Made]() && name != "Scope.Path" && !seen[name] {
 				t.Errorf("%s is never drawn", name)
 			}
 		}

@@ -99,7 +99,7 @@ func (s *Scope) failedItems(i int) Data {
 	if out.Kind != OutputsOf {
 		return Data{Kind: ListOf}
 	}
-	return Data{Kind: FailedOf, Map: out.Map, N: out.N}
+	return Data{Kind: FailedOf, Made: out.Made}
 }
 
 func (t *turn) itemEnv(p *place) ItemEnv {
@@ -266,8 +266,10 @@ func (d Data) walk(f func(Ref)) {
 	if d.Kind == ByRef {
 		f(d.Ref)
 	}
-	for i := range d.List {
-		d.List[i].walk(f)
+	if d.Made != nil {
+		for _, value := range d.Made.List {
+			value.walk(f)
+		}
 	}
 }
 

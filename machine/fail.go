@@ -107,11 +107,12 @@ const maxLiteral = 1 << 10
 // errorData gives an error as `error` shows it. A large one is stored as a payload, named after the activation at path.
 func (t *turn) errorData(path string, e *Error) Data {
 	d := t.errorValue(e)
-	if len(d.Const) <= maxLiteral {
+	raw := d.made().Const
+	if len(raw) <= maxLiteral {
 		return d
 	}
 	t.errors++
-	return t.put(path+"!error", int(t.run.Seq)<<10+t.errors, d.Const)
+	return t.put(path+"!error", int(t.run.Seq)<<10+t.errors, raw)
 }
 
 // errorValue is errorData for what is not kept.

@@ -144,7 +144,7 @@ func (t *turn) loopDone(p *place, s *workflow.Step, a *workflow.Loop) {
 	case a.Collect && n == 0:
 		out = Data{Kind: ListOf}
 	case a.Collect:
-		out = Data{Kind: OutputsOf, Map: t.path(p, s), N: n}
+		out = resultsOf(OutputsOf, t.path(p, s), n)
 	case n == 0:
 		out = live.In // no pass: what the loop got is handed on
 	}

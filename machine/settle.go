@@ -259,7 +259,7 @@ func (t *turn) skip(p *place, s *workflow.Step, missing bool) {
 // got, and its error.
 func (t *turn) joinInput(p *place, s *workflow.Step, out Data) (in, caught Data) {
 	sc := t.scope(p)
-	object := Data{Kind: ObjectOf}
+	var object Made
 	normal := false
 	for k := range s.In {
 		e := &s.In[k]
@@ -284,7 +284,7 @@ func (t *turn) joinInput(p *place, s *workflow.Step, out Data) (in, caught Data)
 		object.List = append(object.List, value)
 	}
 	if s.InputEdges > 1 && (normal || caught.IsZero()) {
-		in = object
+		in = Data{Kind: ObjectOf, Made: &object}
 	}
 	return in, caught
 }
@@ -342,7 +342,8 @@ func (t *turn) checkDone(p *place) {
 // graphOutput is that of the last steps: of one itself, of several an object of those that did not fail and were not skipped.
 func graphOutput(sc *Scope, body *workflow.Body) Data {
 	var only Data
-	out, lasts := Data{Kind: ObjectOf}, 0
+	var out Made
+	lasts := 0
 	for _, s := range body.Steps {
 		if !isLast(s) {
 			continue
@@ -357,7 +358,7 @@ func graphOutput(sc *Scope, body *workflow.Body) Data {
 	if lasts == 1 {
 		return only
 	}
-	return out
+	return Data{Kind: ObjectOf, Made: &out}
 }
 
 // handsOn says whether an output of a last step goes into the scope's.

@@ -19,10 +19,10 @@ func TestDataSurvivesWriteAndRead(t *testing.T) {
 		{},
 		entryData(7), valueData("a:b", 3), literal(json.RawMessage(`{"a":1}`)),
 		{Kind: ListOf},
-		{Kind: ListOf, List: []Data{entryData(1), {}}},
-		{Kind: ObjectOf, Keys: []string{"a"}, List: []Data{entryData(2)}},
-		{Kind: OutputsOf, Map: "m~2", N: 5},
-		{Kind: FailedOf, Map: "m", N: 300},
+		listOf(entryData(1), Data{}),
+		objectOf([]string{"a"}, []Data{entryData(2)}),
+		resultsOf(OutputsOf, "m~2", 5),
+		resultsOf(FailedOf, "m", 300),
 	} {
 		b, err := json.Marshal(d)
 		if err != nil {
@@ -41,7 +41,7 @@ func TestDataSurvivesWriteAndRead(t *testing.T) {
 		t.Errorf("null is %+v", d)
 	}
 	var empty Data
-	if b, _ := json.Marshal(Data{Kind: ObjectOf}); json.Unmarshal(b, &empty) != nil || string(empty.Const) != "{}" {
+	if b, _ := json.Marshal(Data{Kind: ObjectOf}); json.Unmarshal(b, &empty) != nil || string(empty.made().Const) != "{}" {
 		t.Errorf("an empty object came back as %+v", empty)
 	}
 }
@@ -322,7 +322,7 @@ func TestResultsHaveALimit(t *testing.T) {
 	t.Parallel()
 	big := json.RawMessage(`"` + strings.Repeat("x", 600) + `"`)
 	load := func(Ref) (json.RawMessage, bool) { return big, true }
-	d := Data{Kind: ListOf, List: []Data{entryData(1), entryData(2)}}
+	d := listOf(entryData(1), entryData(2))
 	if raw, err := Assemble(d, &Run{}, load, 10_000); err != nil || len(raw) != 2*602+3 {
 		t.Errorf("%d bytes, %v", len(raw), err)
 	}
