@@ -31,16 +31,16 @@ type Batch struct {
 	Careful bool // all guards are asked; else it is a bet that those hold whose tasks are removed
 	bets    bool // that its only member wins: see lone
 
-	Now     machine.Time      // the database's, once it was sent
-	Won     []*Member         // once Advance was sent
-	started map[*start]placed // those that were handed over
-	read    map[paid]json.RawMessage
+	Now  machine.Time // the database's, once it was sent
+	Won  []*Member    // once Advance was sent
+	read map[paid]json.RawMessage
 }
 
-// placed is where a task was put that was handed over.
+// placed is where a task was put.
 type placed struct {
 	lane    int64
 	attempt int
+	leased  bool // it was handed over
 }
 
 type paid struct {
@@ -81,6 +81,18 @@ const won = "i.n <> all ((select string_to_array(coalesce(current_setting('millr
 
 // Of what a statement takes, texts and bytes come as columns, with the number k of the row; all numbers of a row stand together
 // in one array, and what many rows share stands in a list of its own, under its number. So no row is copied that is wide.
+
+// unnested gives rows of columns ("PARAMETER as NAME"), and the number k of each. Their functions stand in the list of what is
+// selected, since what stands behind "from" is written to a store of tuples first, and read from it.
+func unnested(columns ...string) string {
+	out := make([]string, len(columns))
+	for i, c := range columns {
+		param, name, _ := strings.Cut(c, " as ")
+		out[i] = fmt.Sprintf("unnest(%s) as %s", param, name)
+	}
+	first, _, _ := strings.Cut(columns[0], " as ")
+	return fmt.Sprintf("(select %s, generate_series(1, cardinality(%s)) as k) as i", strings.Join(out, ", "), first)
+}
 
 // cell gives the j-th of the numbers of row i, of which there are so many, in the array that parameter p is.
 func cell(p string, j, many int) string {
@@ -128,7 +140,7 @@ var advanceSQL = `with %s moved as (
 		from (
 			select i.*, r.place from (
 				select i.run, i.doc, ` + cells("$3", "n", "version", "before", "seq", "stamp", "at", "started_at", "finished_at", "ending") + `
-				from unnest($1::uuid[], $2::bytea[]) with ordinality as i(run, doc, k)) as i
+				from ` + unnested("$1::uuid[] as run", "$2::bytea[] as doc") + `) as i
 			cross join lateral (select ctid as place from millrace.runs
 				where id = i.run and tenant = ($4::text[])[i.ending] and version = i.version and seq = i.before
 				for no key update skip locked) as r

@@ -52,7 +52,7 @@ var (
 	// The bet that every guard holds whose run's version is right: a division by zero undoes all when it does not.
 	dropSQL = `with gone as (
 		delete from millrace.tasks as t using (select i.run, i.path, ` + cells("$3", "n", "token") + `
-			from unnest($1::uuid[], $2::text[]) with ordinality as i(run, path, k)) as i
+			from ` + unnested("$1::uuid[] as run", "$2::text[] as path") + `) as i
 		where t.run = any (array[i.run]) and t.path = i.path and t.token = i.token and ` + won + `
 		returning 1)
 		select 1 / ((select count(*) from gone) = (select count(*) from (
@@ -61,7 +61,7 @@ var (
 		select i.run, i.seq, i.at, i.cause, i.attempt, ($5::text[])[i.kind], i.path, coalesce(($6::text[])[i.name], ''),
 			coalesce(($6::text[])[i.key], ''), i.payload, ($7::bytea[])[i.facts]
 		from (select i.run, i.path, i.payload, ` + cells("$4", "n", "seq", "at", "cause", "attempt", "kind", "name", "key", "facts") + `
-			from unnest($1::uuid[], $2::text[], $3::bytea[]) with ordinality as i(run, path, payload, k)) as i
+			from ` + unnested("$1::uuid[] as run", "$2::text[] as path", "$3::bytea[] as payload") + `) as i
 		where ` + won
 )
 
@@ -75,7 +75,7 @@ const endSQL = `with i as materialized (
 
 // CarryOut adds all that follows the runs' rows, in the order of store.Settlement.
 func (b *Batch) CarryOut(p *wire.Pipeline, lanes *Lanes) {
-	b.started, b.read = nil, nil
+	b.forget()
 	b.removeGuarded(p)
 	b.deliver(p)
 	b.save(p)

@@ -137,12 +137,11 @@ func (b *Batch) loneStart(p *wire.Pipeline, lanes *Lanes, s *start) {
 	l, h := &s.lane, &s.of.Hand
 	p.Each(loneStartSQL, func(rows pgx.Rows) error {
 		var put placed
-		var leased bool
 		var one int64
-		if err := rows.Scan(&put.lane, &put.attempt, &leased, &one); err != nil {
+		if err := rows.Scan(&put.lane, &put.attempt, &put.leased, &one); err != nil {
 			return err
 		}
-		b.place(lanes, s, put, leased)
+		s.place(lanes, put)
 		return nil
 	}, s.of.ID, s.Path, l.Tenant, l.Queue, l.Handler, l.Workflow, Rank(s.readyAt(), s.Priority), int64(s.Due), s.cause, entry,
 		s.Lease, s.Priority, s.Attempt, s.held, s.hand, h.Token, h.Owner, h.Lease.Microseconds(), refs, machine.Documents(s.Path), s.env)

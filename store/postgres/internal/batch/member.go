@@ -70,6 +70,7 @@ type start struct {
 	lane  store.Lane // its names
 	held  bool       // in the end
 	hand  bool       // it may be handed over
+	put   placed     // once it was sent
 }
 
 type timerOp struct {

@@ -168,7 +168,7 @@ var createSQL = `with made as (insert into millrace.runs (id, tenant, workflow, 
 		from (select i.run, i.doc, i.key, ` +
 	cells("$3", "n", "version", "before", "seq", "stamp", "at", "started_at", "finished_at", "ending") + ", " +
 	cells("$12", "workflow", "workflow_version", "machine_version", "created_at", "home", "options", "labels") + `
-			from unnest($1::uuid[], $2::bytea[], $10::text[]) with ordinality as i(run, doc, key, k)) as i
+			from ` + unnested("$1::uuid[] as run", "$2::bytea[] as doc", "$10::text[] as key") + `) as i
 		where abs(i.stamp - (select millrace.clock())) <= 1000000
 			and (i.key = '' or exists (select from millrace.run_keys as k
 				where k.tenant = ($4::text[])[i.ending] and k.workflow = ($11::text[])[i.workflow]

@@ -65,7 +65,7 @@ var startSQL = `with f as materialized (
 			array_agg(coalesce(l.paused, true) order by x.k) as paused
 		from unnest($1::text[], $2::text[], $3::text[], $4::text[]) with ordinality as x(tenant, queue, handler, workflow, k)
 		left join lateral (select id, paused from millrace.lanes
-			where tenant = x.tenant and queue = x.queue and handler = x.handler and workflow = x.workflow limit 1) as l on true)
+			where tenant = x.tenant and queue = x.queue and handler = x.handler and workflow = x.workflow limit 1) as l on true)%s
 	insert into millrace.tasks as t (run, path, lane, rank, due, cause, entry, lease_ms, priority, attempt, state, token, owner,
 		lease_until, claimed_at, refs, documents, env)
 	select run, path, ids[lane], rank, case when handed or due <= now then 0 else due end, cause, entry, lease_ms, priority,
@@ -77,17 +77,19 @@ var startSQL = `with f as materialized (
 		from (select i.*, f.now, f.ids, i.hand > 0 and not f.paused[i.lane] and i.due <= f.now as able
 			from f cross join (select i.*, ` + kindCells + ` from (
 				select i.run, i.path, i.env, i.k, ` + cells("$11", "n", "kind", "rank", "due", "cause", "entry", "attempt", "refs", "documents") + `
-				from unnest($8::uuid[], $9::text[], $10::bytea[]) with ordinality as i(run, path, env, k)) as i) as i
+				from ` + unnested("$8::uuid[] as run", "$9::text[] as path", "$10::bytea[] as env") + `) as i) as i
 			where ` + won + ` offset 0) as i offset 0) as i
-	returning t.run, t.path, t.lane, t.attempt, t.state = 2`
+	%s`
 
 // kindCells are the numbers that tasks of one kind share.
 var kindCells = strings.ReplaceAll(cells("$12", "lane", "hand", "held", "room", "priority", "lease_ms"), "i.k *", "i.kind *")
 
 var (
 	// When a run may have more tasks than room for them, those are counted that are able.
-	startCountedSQL = fmt.Sprintf(startSQL, "able and count(*) filter (where able) over (partition by run order by k) <= room")
-	startAllSQL     = fmt.Sprintf(startSQL, "able")
+	startCountedSQL = fmt.Sprintf(startSQL, "", "able and count(*) filter (where able) over (partition by run order by k) <= room",
+		"returning t.run, t.path, t.lane, t.attempt, t.state = 2")
+	// Otherwise who is able follows from what holds for lanes, and nothing is said of each task.
+	startAllSQL = fmt.Sprintf(startSQL, ", made as (", "able", ") select now, ids, paused from f")
 )
 
 type taskRows struct {
@@ -211,13 +213,42 @@ func (b *Batch) start(p *wire.Pipeline, lanes *Lanes) {
 			c.add(k, s)
 		}
 	}
-	query := startAllSQL
+	query, see := startAllSQL, b.seeLanes(lanes, numbers)
 	if counted {
-		query = startCountedSQL
+		query, see = startCountedSQL, b.seeStarted(lanes)
 	}
 	l, h := &c.lanes, &c.hands
-	p.Each(query, b.seeStarted(lanes), &l.tenant, &l.queue, &l.handler, &l.workflow, &h.token, &h.owner, &h.lease, &c.run, &c.path,
+	p.Each(query, see, &l.tenant, &l.queue, &l.handler, &l.workflow, &h.token, &h.owner, &h.lease, &c.run, &c.path,
 		&c.env, &c.numbers, &c.kinds, &c.refs, &c.documents)
+}
+
+// seeLanes keeps what was handed over, and the names of lanes, of which numbers are those in the statement.
+func (b *Batch) seeLanes(lanes *Lanes, numbers map[store.Lane]int64) func(rows pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		var now int64
+		var ids []int64
+		var paused []bool
+		if err := rows.Scan(&now, &ids, &paused); err != nil {
+			return err
+		}
+		for lane, k := range numbers {
+			lane.ID = ids[k-1]
+			if lane.ID != 0 { // else nobody won who needs it
+				lanes.Keep(lane)
+			}
+		}
+		for _, m := range b.members { // of those that lost, nobody asks
+			for _, s := range m.starts {
+				k := numbers[s.lane] - 1
+				leased := s.hand && !paused[k] && int64(s.Due) <= now
+				s.put = placed{lane: ids[k], attempt: s.Attempt, leased: leased}
+				if leased {
+					s.put.attempt++
+				}
+			}
+		}
+		return nil
+	}
 }
 
 // seeStarted keeps what was handed over, and the names of lanes.
@@ -226,41 +257,43 @@ func (b *Batch) seeStarted(lanes *Lanes) func(rows pgx.Rows) error {
 		var run [16]byte
 		var path string
 		var put placed
-		var leased bool
-		if err := rows.Scan(&run, &path, &put.lane, &put.attempt, &leased); err != nil {
+		if err := rows.Scan(&run, &path, &put.lane, &put.attempt, &put.leased); err != nil {
 			return err
 		}
 		m := b.byRun[run]
 		i := slices.IndexFunc(m.starts, func(s *start) bool { return s.Path == path })
-		b.place(lanes, m.starts[i], put, leased)
+		m.starts[i].place(lanes, put)
 		return nil
 	}
 }
 
+// forget drops what an earlier try found, which was undone.
+func (b *Batch) forget() {
+	b.read = nil
+	for _, m := range b.members {
+		for _, s := range m.starts {
+			s.put = placed{}
+		}
+	}
+}
+
 // place keeps where a task was put.
-func (b *Batch) place(lanes *Lanes, s *start, put placed, leased bool) {
+func (s *start) place(lanes *Lanes, put placed) {
 	lane := s.lane
 	lane.ID = put.lane
 	lanes.Keep(lane)
-	if !leased {
-		return
-	}
-	if b.started == nil {
-		b.started = map[*start]placed{}
-	}
-	b.started[s] = put
+	s.put = put
 }
 
 // Handed gives the tasks that were handed over to m's owner, in the order of their effects.
 func (b *Batch) Handed(m *Member) []store.Claimed {
 	var out []store.Claimed
 	for _, s := range m.starts {
-		put, ok := b.started[s]
-		if !ok {
+		if !s.put.leased {
 			continue
 		}
 		out = append(out, store.Claimed{
-			Task: s.task(put), Token: m.Hand.Token, Payloads: b.payloads(m, s.Refs),
+			Task: s.task(), Token: m.Hand.Token, Payloads: b.payloads(m, s.Refs),
 		})
 	}
 	if len(out) > 0 {
@@ -272,12 +305,12 @@ func (b *Batch) Handed(m *Member) []store.Claimed {
 	return out
 }
 
-func (s *start) task(put placed) store.Task {
+func (s *start) task() store.Task {
 	t := store.Task{
-		RunID: s.of.Run.ID, Path: s.Path, Lane: s.lane, Priority: s.Priority, Attempt: put.attempt, Env: s.Env,
+		RunID: s.of.Run.ID, Path: s.Path, Lane: s.lane, Priority: s.Priority, Attempt: s.put.attempt, Env: s.Env,
 		Refs: slices.Clone(s.Refs), Cause: s.cause, Lease: s.Lease, ReadyAt: s.readyAt(),
 	}
-	t.Lane.ID = put.lane
+	t.Lane.ID = s.put.lane
 	return t
 }
 
