@@ -40,11 +40,7 @@ func (s *Store) Letters(ctx context.Context, f store.LetterFilter) (out []store.
 	}
 	err = s.read(ctx, "letters", func(c *conn) error {
 		return c.Each(query, func(r *row) error {
-			out = append(out, store.Letter{
-				ID: r.ColumnInt64(0), Tenant: r.ColumnText(1), RunID: link.IDAt(r, 2).String(), Workflow: r.ColumnText(3),
-				Kind: machine.LetterKind(r.ColumnText(4)), Path: r.ColumnText(5), Error: link.FailureAt(r, 6),
-				State: machine.LetterState(r.ColumnText(7)), CreatedAt: link.TimeAt(r, 8), ClosedAt: link.TimeAt(r, 9),
-			})
+			out = append(out, link.LetterAt(r))
 			return nil
 		}, args...)
 	})

@@ -72,16 +72,8 @@ func tell(c *conn, m *store.Message, now machine.Time) (why, err error) {
 // Inbox is [store.Mailbox.Inbox].
 func (s *Store) Inbox(ctx context.Context, limit int) (out []store.Message, err error) {
 	err = s.read(ctx, "inbox", func(c *conn) error {
-		return c.Each(`select seq, tenant, run, id, kind, at, path, name, key, attempt, cause, payload, facts from inbox
-			order by seq limit 0 + ?`, func(r *row) error {
-			out = append(out, store.Message{
-				Seq: r.ColumnInt64(0), Tenant: r.ColumnText(1), RunID: link.IDAt(r, 2).String(), ID: r.ColumnText(3),
-				Event: machine.Event{
-					Kind: machine.EventKind(r.ColumnText(4)), At: link.TimeAt(r, 5), Path: r.ColumnText(6), Name: r.ColumnText(7),
-					Key: r.ColumnText(8), Attempt: r.ColumnInt(9), Cause: r.ColumnInt64(10), Payload: link.BytesAt(r, 11),
-					Facts: link.BytesAt(r, 12),
-				},
-			})
+		return c.Each("select "+link.MessageColumns+" from inbox order by seq limit 0 + ?", func(r *row) error {
+			out = append(out, link.MessageAt(r))
 			return nil
 		}, max(limit, 0))
 	})
@@ -90,7 +82,7 @@ func (s *Store) Inbox(ctx context.Context, limit int) (out []store.Message, err 
 
 const (
 	// A range of the due index of timers, earliest first: no sort.
-	dueSQL  = "select run, key, tenant, due, cause from timers where due <= ? order by due, run, key limit 0 + ?"
+	dueSQL  = "select " + link.TimerColumns + " from timers where due <= ? order by due, run, key limit 0 + ?"
 	nextSQL = "select due from timers where due > ? order by due limit 1"
 )
 
@@ -99,7 +91,7 @@ func (s *Store) Due(ctx context.Context, limit int) (out []store.Timer, next mac
 	err = s.read(ctx, "due", func(c *conn) error {
 		now := s.o.Clock()
 		err := c.Each(dueSQL, func(r *row) error {
-			out = append(out, timerAt(r))
+			out = append(out, link.TimerAt(r))
 			return nil
 		}, now, max(limit, 0))
 		if err != nil {
@@ -112,10 +104,4 @@ func (s *Store) Due(ctx context.Context, limit int) (out []store.Timer, next mac
 		return err
 	})
 	return out, next, err
-}
-
-func timerAt(r *row) store.Timer {
-	return store.Timer{
-		RunID: link.IDAt(r, 0).String(), Key: r.ColumnText(1), Tenant: r.ColumnText(2), Due: link.TimeAt(r, 3), Cause: r.ColumnInt64(4),
-	}
 }

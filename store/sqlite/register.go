@@ -68,21 +68,12 @@ func orEmpty(b []byte) []byte {
 	return b
 }
 
-const workflowColumns = "tenant, name, version, hash, doc, created_at"
-
-func workflowAt(r *row) store.Workflow {
-	return store.Workflow{
-		Tenant: r.ColumnText(0), Name: r.ColumnText(1), Version: r.ColumnInt(2), Hash: [32]byte(link.BytesAt(r, 3)),
-		Doc: link.BytesAt(r, 4), CreatedAt: link.TimeAt(r, 5),
-	}
-}
-
 // Workflow is [store.Definitions.Workflow].
 func (s *Store) Workflow(ctx context.Context, tenant, name string, version int) (w store.Workflow, err error) {
 	err = s.read(ctx, "workflow", func(c *conn) error {
-		found, err := c.One("select "+workflowColumns+` from workflows where tenant = ? and name = ? and (? = 0 or version = ?)
+		found, err := c.One("select "+link.WorkflowColumns+` from workflows where tenant = ? and name = ? and (? = 0 or version = ?)
 			order by version desc limit 1`, func(r *row) error {
-			w = workflowAt(r)
+			w = link.WorkflowAt(r)
 			return nil
 		}, tenant, name, version, version)
 		if err == nil && !found {
@@ -96,9 +87,9 @@ func (s *Store) Workflow(ctx context.Context, tenant, name string, version int) 
 // Workflows is [store.Definitions.Workflows].
 func (s *Store) Workflows(ctx context.Context, tenant string) (out []store.Workflow, err error) {
 	err = s.read(ctx, "workflows", func(c *conn) error {
-		return c.Each("select "+workflowColumns+` from workflows as w where tenant = ? and version =
+		return c.Each("select "+link.WorkflowColumns+` from workflows as w where tenant = ? and version =
 			(select max(version) from workflows where tenant = w.tenant and name = w.name) order by name`, func(r *row) error {
-			out = append(out, workflowAt(r))
+			out = append(out, link.WorkflowAt(r))
 			return nil
 		}, tenant)
 	})

@@ -126,8 +126,8 @@ func (s *Store) Tasks(ctx context.Context, tenant, runID string, paths []string)
 // Timers is [store.Reader.Timers].
 func (s *Store) Timers(ctx context.Context, tenant, runID string) (out []store.Timer, err error) {
 	err = s.readRun(ctx, "timers", tenant, runID, func(c *conn, run id) error {
-		return c.Each("select run, key, tenant, due, cause from timers where run = ? order by key", func(r *row) error {
-			out = append(out, timerAt(r))
+		return c.Each("select "+link.TimerColumns+" from timers where run = ? order by key", func(r *row) error {
+			out = append(out, link.TimerAt(r))
 			return nil
 		}, run)
 	})
@@ -140,8 +140,7 @@ func (s *Store) Journal(
 ) (out []store.Entry, err error) {
 	err = s.readRun(ctx, "journal", tenant, runID, func(c *conn, run id) error {
 		bytes := 0
-		return c.Each(`select seq, at, kind, path, name, key, attempt, cause, payload, facts from journal
-			where run = ? and seq > ? order by seq limit 0 + ?`, func(r *row) error {
+		return c.Each("select "+link.EntryColumns+" from journal where run = ? and seq > ? order by seq limit 0 + ?", func(r *row) error {
 			e := link.EntryAt(r)
 			out = append(out, e)
 			if bytes += len(e.Payload) + len(e.Facts); bytes >= store.PageBytes {

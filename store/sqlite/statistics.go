@@ -1,12 +1,16 @@
 package sqlite
 
-import "context"
+import (
+	"context"
+
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
+)
 
 // forgetStatistics removes what ANALYZE left in the file, and gives the connection to go on with. With statistics SQLite looks
 // at what is bound to a statement and plans it anew each time, which costs more than carrying it out; and no statement here
 // needs them.
 func (s *Store) forgetStatistics(ctx context.Context, c *conn) (*conn, error) {
-	tables, err := statistics(c)
+	tables, err := link.Statistics(c)
 	if err != nil || len(tables) == 0 {
 		return c, err
 	}
@@ -25,7 +29,7 @@ func (s *Store) dropStatistics(ctx context.Context, c *conn) error {
 		return err
 	}
 	defer c.Rollback()
-	tables, err := statistics(c) // another process may have been first
+	tables, err := link.Statistics(c) // another process may have been first
 	if err != nil {
 		return err
 	}
@@ -35,13 +39,4 @@ func (s *Store) dropStatistics(ctx context.Context, c *conn) error {
 		}
 	}
 	return c.Do("commit")
-}
-
-// statistics names the tables that hold what ANALYZE found.
-func statistics(c *conn) (tables []string, err error) {
-	err = c.Each("select name from sqlite_schema where type = 'table' and name glob 'sqlite_stat[0-9]'", func(r *row) error {
-		tables = append(tables, r.ColumnText(0))
-		return nil
-	})
-	return tables, err
 }

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
 // Statistics that somebody had made have SQLite plan each statement anew when something is bound to it: they do not stay, neither
@@ -25,11 +27,11 @@ func TestStatisticsThatSomebodyMadeAreForgotten(t *testing.T) {
 			insert into tasks (run, path, lane, rank, state, due, priority, attempt, cause, lease_ms, ready_at, refs, env)
 			select unhex(printf('%032x', i)), 'step', 1, i, 0, 0, 0, 1, 1, 0, 0, '', '' from n;
 		analyze`)
-	if have, err := statistics(&conn{DB: db}); err != nil || len(have) == 0 {
+	if have, err := link.Statistics(&conn{DB: db}); err != nil || len(have) == 0 {
 		t.Fatalf("there are no statistics to forget: %v", err)
 	}
 	again := open(t, path, Options{})
-	if have, err := statistics(&conn{DB: db}); err != nil || len(have) > 0 {
+	if have, err := link.Statistics(&conn{DB: db}); err != nil || len(have) > 0 {
 		t.Errorf("left are %v, %v", have, err)
 	}
 	if plan, _ := planOf(t, again, lapsedSQL); strings.Contains(plan, "SCAN l") {

@@ -69,6 +69,15 @@ func (c *Conn) One(query string, see func(r *Row) error, args ...any) (bool, err
 	return true, joinReset(st, see(st))
 }
 
+// Statistics names the tables that hold what ANALYZE found.
+func Statistics(c *Conn) (tables []string, err error) {
+	err = c.Each("select name from sqlite_schema where type = 'table' and name glob 'sqlite_stat[0-9]'", func(r *Row) error {
+		tables = append(tables, r.ColumnText(0))
+		return nil
+	})
+	return tables, err
+}
+
 func joinReset(st *sqlite.Stmt, err error) error {
 	if e := st.Reset(); err == nil {
 		return e
@@ -197,15 +206,6 @@ func BytesAt(r *Row, col int) []byte {
 	b := make([]byte, r.ColumnLen(col))
 	r.ColumnBytes(col, b)
 	return b
-}
-
-// EntryAt reads an entry of a journal from the first columns: seq, at, kind, path, name, key, attempt, cause, payload, facts.
-func EntryAt(r *Row) store.Entry {
-	return store.Entry{
-		Seq: r.ColumnInt64(0), At: TimeAt(r, 1), Kind: machine.EventKind(r.ColumnText(2)), Path: r.ColumnText(3),
-		Name: r.ColumnText(4), Key: r.ColumnText(5), Attempt: r.ColumnInt(6), Cause: r.ColumnInt64(7),
-		Payload: BytesAt(r, 8), Facts: BytesAt(r, 9),
-	}
 }
 
 // TimeAt reads a time from a column.

@@ -35,6 +35,22 @@ const (
 	LaneSQL = "select " + LaneColumns + " from lanes where id = ?"
 )
 
+// QueuesSQL walks the live tasks once; ended ones have no row. A person asks it now and then, nothing hot does.
+const QueuesSQL = `select l.id, l.tenant, l.queue, l.handler, l.workflow, l.paused,
+		sum(t.ready), sum(t.state = 1 and not t.ready), sum(t.state = 2), sum(t.state = 3),
+		ifnull(min(case t.ready when 1 then t.ready_at end), 0)
+	from (select *, state = 0 or state = 1 and due <= ?2 as ready from tasks) as t join lanes as l on l.id = t.lane
+	where l.tenant = ?1
+	group by l.id order by l.queue, l.handler, l.workflow`
+
+// DepthAt reads what QueuesSQL counts.
+func DepthAt(r *link.Row) store.Depth {
+	return store.Depth{
+		Lane: LaneAt(r, 0), Ready: r.ColumnInt(6), Delayed: r.ColumnInt(7), Leased: r.ColumnInt(8), Held: r.ColumnInt(9),
+		Oldest: link.TimeAt(r, 10),
+	}
+}
+
 // Stocked gives the lanes behind after that hold a ready task, or one of the ripe first that are due now, by id.
 func Stocked(c *link.Conn, after int64, limit int, now machine.Time, ripe int) (out []store.Lane, err error) {
 	if limit <= 0 {
