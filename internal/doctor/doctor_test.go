@@ -30,8 +30,8 @@ type ward struct {
 	def    *workflow.Definition
 }
 
-// in runs a test in a bubble of virtual time. Handlers: `work` gives its path, `fail` fails for good, `hang` waits to be told
-// to stop.
+// in runs a test in a bubble of virtual time. Handlers: `work` gives its path, `large` a million bytes, `fail` fails for good,
+// `hang` waits to be told to stop.
 func in(t *testing.T, text string, test func(w *ward)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,6 +43,9 @@ func in(t *testing.T, text string, test func(w *ward)) {
 		e, err := engine.New(st, engine.Config{Handlers: map[string]engine.Handler{
 			"work": engine.HandlerFunc(func(_ context.Context, a *engine.Attempt) (json.RawMessage, error) {
 				return json.RawMessage(`"` + a.Path + `"`), nil
+			}),
+			"large": engine.HandlerFunc(func(context.Context, *engine.Attempt) (json.RawMessage, error) {
+				return json.RawMessage(`"` + strings.Repeat("x", 1_000_000) + `"`), nil
 			}),
 			"fail": engine.HandlerFunc(func(context.Context, *engine.Attempt) (json.RawMessage, error) {
 				return nil, engine.Permanent(errors.New("no"))

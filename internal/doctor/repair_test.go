@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -191,6 +192,39 @@ steps:
 			t.Errorf("the mended run is %s", s)
 		}
 		w.sound(bad)
+	})
+}
+
+// forgetful is a store without the values that the machine computed, and with pages of a journal that are as short as one entry.
+type forgetful struct{ store.Store }
+
+func (s forgetful) Payloads(ctx context.Context, tenant, run string, refs []machine.Ref) (map[machine.Ref]json.RawMessage, error) {
+	refs = slices.DeleteFunc(slices.Clone(refs), func(r machine.Ref) bool { return r.Key != "" })
+	return s.Store.Payloads(ctx, tenant, run, refs)
+}
+
+func (s forgetful) Journal(ctx context.Context, tenant, run string, after int64, limit int) ([]store.Entry, error) {
+	return s.Store.Journal(ctx, tenant, run, after, min(limit, 1))
+}
+
+// X13: what can be computed again is no damage of the journal, also where a later entry reads it, however long after.
+func TestValuesThatAreMissingAreReplayedAndNamed(t *testing.T) {
+	t.Parallel()
+	in(t, `
+workflow: w
+version: 1
+steps:
+  - { id: title, set: { text: "${ input }" } }
+  - { id: many, map: { over: "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]", as: n, do: { task: large } } }
+  - { id: asked, when: "steps.title.output.text != nil", task: work }
+`, func(w *ward) {
+		id := w.start()
+		w.sound(id)
+		w.doctor.Store = forgetful{w.st}
+		failed, said := w.examine(id)
+		if !slices.Equal(failed, []doctor.Check{doctor.Values}) || !strings.Contains(said, "value title") {
+			t.Errorf("found %v: %s", failed, said)
+		}
 	})
 }
 
