@@ -62,16 +62,19 @@ func (p *pair) drawRuns(rt *rapid.T) []string {
 	return rapid.SliceOfNDistinct(rapid.SampledFrom(p.ids), 1, min(3, len(p.ids)), rapid.ID[string]).Draw(rt, "runs")
 }
 
+// drawStart gives the start of a new run, or now and then again of one that was asked for: ids follow the time at which runs are
+// made, also of those that were refused at first.
 func (p *pair) drawStart(rt *rapid.T) store.Start {
 	id := runID(len(p.ids) + 1)
 	if len(p.ids) > 0 && chance(rt, 10) {
-		id = p.drawRun(rt)
+		id = rapid.SampledFrom(p.ids).Draw(rt, "run")
 	} else {
 		p.ids = append(p.ids, id)
+		p.made[id] = p.now
 	}
 	r := &machine.Run{
 		Header: machine.Header{
-			ID: id, Tenant: drawTenant(rt), Workflow: workflow, Version: 1, MachineVersion: machine.Version, CreatedAt: p.now,
+			ID: id, Tenant: drawTenant(rt), Workflow: workflow, Version: 1, MachineVersion: machine.Version, CreatedAt: p.made[id],
 			Key: rapid.SampledFrom([]string{"", "k1", "k2"}).Draw(rt, "key"),
 		},
 		Status: machine.Running, StartedAt: p.now,

@@ -23,7 +23,7 @@ func Model[S store.Store](t *testing.T, open func(t *testing.T) Harness, model f
 	t.Helper()
 	rapid.Check(t, func(rt *rapid.T) {
 		h := open(t)
-		p := &pair{Harness: h, test: t, ctx: t.Context()}
+		p := &pair{Harness: h, test: t, ctx: t.Context(), made: map[string]machine.Time{}}
 		p.model = model(func() machine.Time { return p.now })
 		var err error
 		if p.now, err = h.Store.Clock(p.ctx); err != nil {
@@ -45,7 +45,8 @@ type pair struct {
 	model  store.Store
 	ctx    context.Context //nolint:containedctx // that of one test
 	now    machine.Time
-	ids    []string // of the runs that were asked for
+	ids    []string                // of the runs that were asked for
+	made   map[string]machine.Time // when, by id
 	tokens int64
 	marks  int64 // makes times unique
 }
