@@ -84,12 +84,13 @@ func TestHintsOfWorkThatOthersTakeCostFewClaims(t *testing.T) {
 			t.Errorf("there were %d claims: %v", len(claims), claims)
 		}
 		work(80 * time.Millisecond)
-		work(0) // there was something left for it
+		pass(10 * time.Millisecond) // it is settled
+		work(0)                     // there was something left for it
 		for range 50 {
 			g.hints <- hint
 			pass(20 * time.Millisecond)
 		}
-		pass(80 * time.Millisecond)
+		pass(170 * time.Millisecond) // a hint that was put off, and the rest after it
 		work(0)
 	})
 }
