@@ -196,6 +196,7 @@ func (p *pair) claim(rt *rapid.T) {
 	if err != nil {
 		rt.Fatal(err)
 	}
+	slices.SortFunc(lanes, byName)
 	c := p.drawClaim(rt)
 	limits := make([]int, len(lanes))
 	for i := range limits {
@@ -206,6 +207,7 @@ func (p *pair) claim(rt *rapid.T) {
 		if err != nil {
 			return nil, err
 		}
+		slices.SortFunc(mine, byName)
 		c := c
 		c.Lanes = nil
 		for i, l := range mine {

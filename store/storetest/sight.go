@@ -122,6 +122,12 @@ func lookAt(ctx context.Context, s store.Store, row store.RunRow) (runSight, err
 	return out, errors.Join(errs[:]...)
 }
 
+// byName orders lanes: in which order those are numbered that one call makes is the store's affair.
+func byName(a, b store.Lane) int {
+	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Handler, b.Handler),
+		cmp.Compare(a.Workflow, b.Workflow))
+}
+
 // plain leaves out the numbers that the store gave.
 func (s *sight) plain() {
 	for i := range s.Inbox {
@@ -133,6 +139,7 @@ func (s *sight) plain() {
 	for i := range s.Lanes {
 		s.Lanes[i].ID = 0
 	}
+	slices.SortFunc(s.Lanes, byName)
 	for i := range s.Depths {
 		s.Depths[i].ID = 0
 	}
