@@ -25,6 +25,7 @@ import (
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/runner/command"
 	"github.com/millrace-go/millrace/runner/httpcall"
+	"github.com/millrace-go/millrace/store"
 )
 
 // workerFlags are what a worker serves and how.
@@ -196,19 +197,24 @@ func (w *worker) run(
 	stop()
 	select {
 	case err := <-ended:
-		if err != nil {
-			return unsettled(err)
-		}
-		w.tell("left; nothing is lost")
-		return nil
+		return w.left(err)
 	case <-w.interrupts:
 		w.tell("left at once; what ran is taken up by another worker")
 		return exit(statusInterrupted)
 	}
 }
 
-// unsettled tells of what ended while the worker left, and could not be stored.
-func unsettled(err error) error {
+// left tells how the worker left: what ended meanwhile and could not be stored is a failure. When the store has only not heard that
+// it left, others see that by its silence.
+func (w *worker) left(err error) error {
+	if err == nil {
+		w.tell("left; nothing is lost")
+		return nil
+	}
+	if s, ok := errors.AsType[*store.StoreError](err); ok {
+		w.tell("left; nothing is lost, but the database could not be told: %v", s)
+		return nil
+	}
 	return &failure{
 		status: statusStore, code: "store", message: "left: " + err.Error(),
 		hint: "their runs are kept as far as they came: when the leases have ended, another worker does again what was not stored",

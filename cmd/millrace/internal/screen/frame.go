@@ -23,7 +23,7 @@ type Frame struct {
 	// Served is the handler that this process executes: what is ready for another one waits for a worker.
 	Served string
 	Driver Driver
-	Note   string // a line below the steps
+	Note   string // below the steps
 	Now    time.Time
 	Width  int // columns; lines are never wider
 	Height int // rows; 0: any number
@@ -45,6 +45,7 @@ const (
 	minName   = 8
 	timeWidth = 7
 	maxItems  = 8 // rows of one map or loop
+	noteRows  = 3 // of the note: a fault ends with what to do about it
 )
 
 // row is one line of steps before it is laid out.
@@ -109,7 +110,14 @@ func (f Frame) footer() []string {
 	if f.Note == "" {
 		return nil
 	}
-	return []string{f.Style.paint(dim, Cut("  "+Clean(f.Note), f.Width))}
+	lines := Wrap(Clean(f.Note), max(f.Width-2, minName))
+	if len(lines) > noteRows {
+		lines = append(lines[:noteRows-1], strings.Join(lines[noteRows-1:], " "))
+	}
+	for i, line := range lines {
+		lines[i] = f.Style.paint(dim, Cut("  "+line, f.Width))
+	}
+	return lines
 }
 
 // rows gives a row for each step, with long lists of items cut short.

@@ -20,8 +20,12 @@ func (d Driver) waitsFor(h *millrace.HoldView, began *time.Time, now time.Time) 
 	return d.Owner != "" && h != nil && h.By != d.Owner && began != nil && began.Before(d.Since) && now.Sub(d.Since) >= patience
 }
 
-// hold tells of an attempt that another process holds, empty when there is nothing to wait for.
+// hold tells of an attempt that another process holds, empty when there is nothing to wait for. Who only looks is told of one that
+// was not heard of.
 func (f Frame) hold(h *millrace.HoldView, began *time.Time) string {
+	if f.Driver.Owner == "" && h != nil && !h.Until.After(f.Now) {
+		return "the lease of " + Clean(h.By) + " has ended: others take it up"
+	}
 	if !f.Driver.waitsFor(h, began, f.Now) {
 		return ""
 	}

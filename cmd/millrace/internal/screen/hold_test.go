@@ -54,6 +54,7 @@ func TestAFrameCountsDownTheLeaseThatIsWaitedFor(t *testing.T) {
 		{30 * time.Second, "laptop-99-0b", "waiting for the lease of laptop-71-0a, which has ended"},
 		{5 * time.Second, "laptop-71-0a", ""}, // its own
 		{5 * time.Second, "", ""},             // it only looks
+		{30 * time.Second, "", "the lease of laptop-71-0a has ended: others take it up"},
 	} {
 		f := Frame{View: driven("a"), Now: start.Add(c.after), Width: 120, Driver: Driver{Owner: c.owner, Since: start}}
 		line := f.Lines()[1]
