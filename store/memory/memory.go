@@ -108,7 +108,7 @@ func New(clock func() machine.Time) *Store {
 // enter takes the mutex; the caller gives it back with leave. It fails when ctx has ended or the store is closed.
 func (s *Store) enter(ctx context.Context, op string) error {
 	if err := ctx.Err(); err != nil {
-		return &store.StoreError{Op: op, Kind: store.ErrUnavailable, Hint: "ask what became of it and call again", Err: err}
+		return &store.StoreError{Op: op, Kind: store.ErrUnavailable, Hint: "look at what became of it, and try again", Err: err}
 	}
 	s.mu.Lock()
 	select {

@@ -22,7 +22,7 @@ func (s *Store) fault(ctx context.Context, op string, err error) error {
 		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrRefused), wire.Refused(err):
 		return err
 	case ctx.Err() != nil:
-		return &store.StoreError{Op: op, Kind: store.ErrUnavailable, Hint: "ask what became of it and call again", Err: ctx.Err()}
+		return &store.StoreError{Op: op, Kind: store.ErrUnavailable, Hint: "look at what became of it, and try again", Err: ctx.Err()}
 	}
 	if hint, kind := s.diagnose(err); kind != nil {
 		return &store.StoreError{Op: op, Kind: kind, Hint: hint, Err: cause(err)}
@@ -47,7 +47,7 @@ func (s *Store) diagnose(err error) (hint string, kind error) {
 			s.o.Timeout, s.conns()), store.ErrUnavailable
 	}
 	// What is left comes from the network: the server says what it means with a code.
-	return "the connection to " + s.place + " was lost: ask what became of it and call again", store.ErrUnavailable
+	return "the connection to " + s.place + " was lost: look at what became of it, and try again", store.ErrUnavailable
 }
 
 func (s *Store) conns() int32 {

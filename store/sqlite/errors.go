@@ -45,7 +45,7 @@ func (s *Store) fault(ctx context.Context, op string, err error) error {
 		errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrRefused):
 		return err
 	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || sqlite.ErrCode(err) == sqlite.ResultInterrupt || busy(err)):
-		return &store.StoreError{Op: op, Kind: store.ErrUnavailable, Hint: "ask what became of it and call again", Err: ctx.Err()}
+		return &store.StoreError{Op: op, Kind: store.ErrUnavailable, Hint: "look at what became of it, and try again", Err: ctx.Err()}
 	}
 	if hint, kind := s.diagnose(err); kind != nil {
 		return &store.StoreError{Op: op, Kind: kind, Hint: hint, Err: err}

@@ -104,7 +104,7 @@ func TestAnOutageIsWaitedForAndCostsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, said := text(t, a.out), text(t, a.err); out != "\"ho\"\n" || a.status != statusDone ||
-		!strings.Contains(said, "trying again: settle: the disk is full; make room") {
+		!strings.Contains(said, "trying again: the disk is full; make room") {
 		t.Errorf("status %d, output %q, said %q", a.status, out, said)
 	}
 }

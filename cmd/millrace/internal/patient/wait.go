@@ -42,11 +42,15 @@ func Passing(err error) bool {
 // Again is the note that it can be used again.
 const Again = "the database can be used again"
 
-// Note tells people of a fault that is waited out.
+// Note tells people of a fault that is waited out: what is wrong, whatever was being done, and what to do about it.
 func Note(err error) string {
-	note := "the database cannot be used now, trying again: " + err.Error()
-	if s, ok := errors.AsType[*store.StoreError](err); ok && s.Hint != "" {
-		note += "; " + s.Hint
+	const note = "the database cannot be used now, trying again: "
+	s, ok := errors.AsType[*store.StoreError](err)
+	switch {
+	case !ok, s.Err == nil:
+		return note + err.Error()
+	case s.Hint == "":
+		return note + s.Err.Error()
 	}
-	return note
+	return note + s.Err.Error() + "; " + s.Hint
 }
