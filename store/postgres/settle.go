@@ -14,7 +14,7 @@ import (
 	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
-// Settle is [store.Worker.Settle]. All members go together in one pipeline, which waits for no run. A member that did not
+// Settle is [store.Worker.Settle]. All members go together in one pipeline, which waits for no run for long. A member that did not
 // win, though its version still stands, is asked again alone and waits; when the database refuses the content of one, the
 // batch is halved until that one is alone.
 func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]store.Settled, error) {

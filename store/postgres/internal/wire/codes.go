@@ -23,6 +23,7 @@ const (
 	NoTable       = "42P01"
 	DiskFull      = "53100"
 	ManyConns     = "53300"
+	LockTimeout   = "55P03"
 	Cancelled     = "57014"
 )
 
@@ -35,8 +36,11 @@ func Code(err error) string {
 	return ""
 }
 
-// LostBet says whether a batch was undone because one of its guards did not hold.
-func LostBet(err error) bool { return Code(err) == ZeroDivision }
+// LostBet says whether a batch was undone because one of its guards did not hold, or somebody else held what it wanted to lock.
+func LostBet(err error) bool {
+	c := Code(err)
+	return c == ZeroDivision || c == LockTimeout
+}
 
 // Refused says whether the database refuses the content of a statement and is otherwise well: a constraint, a value that no
 // column takes, a row or an index entry that is too large.
