@@ -188,14 +188,14 @@ func Environment(env Env, h Header, task *TaskInfo, run *Run, load func(Ref) (js
 		out["vars"] = vars
 	}
 	steps := expr.Env{}
-	for _, k := range slices.Sorted(maps.Keys(env.Steps)) {
+	for _, k := range ordered(env.Steps) {
 		s := env.Steps[k]
 		steps[k] = expr.Env{
 			"output": g.get(s.Output), "status": s.Status, "error": g.get(s.Error), "failed": g.get(s.Failed),
 		}
 	}
 	out["steps"] = steps
-	for _, k := range slices.Sorted(maps.Keys(env.Items)) {
+	for _, k := range ordered(env.Items) {
 		out[k], out[k+"_index"] = g.get(env.Items[k].Value), env.Items[k].Index
 	}
 	if env.Pass != nil {
@@ -239,11 +239,11 @@ func (e Env) refs() []Ref {
 	add(e.Prev)
 	add(e.Input)
 	add(e.Error)
-	for _, k := range slices.Sorted(maps.Keys(e.Steps)) {
+	for _, k := range ordered(e.Steps) {
 		add(e.Steps[k].Output)
 		add(e.Steps[k].Error)
 	}
-	for _, k := range slices.Sorted(maps.Keys(e.Items)) {
+	for _, k := range ordered(e.Items) {
 		add(e.Items[k].Value)
 	}
 	if e.Pass != nil {
@@ -260,6 +260,14 @@ func (e Env) refs() []Ref {
 		add(e.Redriven.Input)
 	}
 	return out
+}
+
+// ordered gives the keys of a map, which is empty as a rule, in order.
+func ordered[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m))
 }
 
 func (d Data) walk(f func(Ref)) {

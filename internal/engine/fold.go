@@ -49,7 +49,9 @@ func (e *Engine) fold(ctx context.Context, f *flight) (*folding, error) {
 		}
 	}
 	s.out.Run = s.memory.Run
-	s.out.At = max(e.now(), s.out.Run.At)
+	if s.out.At = s.out.Run.At; len(s.out.Entries) == 0 { // else it is the time of the last
+		s.out.At = max(e.now(), s.out.At)
+	}
 	s.done = len(s.out.Entries)+len(s.out.Guards)+len(s.out.Timers)+len(s.out.Inbox) == 0
 	return s, nil
 }
@@ -343,7 +345,7 @@ func (s *folding) stop(ctx context.Context, paths []string) (stopped []machine.E
 // handOver asks for the tasks that the settlement starts and that this process can execute at once, and reserves their
 // slots. Slots of the attempts that are being settled are freed first, so that the next task of a run finds one. The caller
 // holds e.mu.
-func (e *Engine) handOver(s *folding) *supply.Reservation {
+func (e *Engine) handOver(s *folding, now time.Time) *supply.Reservation {
 	freed := 0
 	for _, x := range s.facts {
 		if x.attempt != nil && x.attempt.returned {
@@ -352,7 +354,7 @@ func (e *Engine) handOver(s *folding) *supply.Reservation {
 		}
 	}
 	r := supply.NewReservation()
-	if e.phase != working || len(s.order) == 0 || e.mustYield(s, freed) {
+	if e.phase != working || len(s.order) == 0 || e.mustYield(s, freed, now) {
 		return r
 	}
 	var handlers []string
@@ -417,9 +419,9 @@ func (s *folding) chain(now time.Time) (hops int, since time.Time) {
 
 // mustYield says whether a run has gone on for long enough while other work waits, or the slots that it would keep are the
 // only ones and a tenant has none. freed is how many of the free slots were those of its attempts. The caller holds e.mu.
-func (e *Engine) mustYield(s *folding, freed int) bool {
-	hops, chain := s.chain(e.clock.Now())
-	long := hops >= maxHops || e.clock.Now().Sub(chain) >= maxChain
+func (e *Engine) mustYield(s *folding, freed int, now time.Time) bool {
+	hops, chain := s.chain(now)
+	long := hops >= maxHops || now.Sub(chain) >= maxChain
 	scarce := freed > 0 && e.slots.Free() <= freed
 	for _, path := range s.order {
 		queue := s.starts[path].Queue

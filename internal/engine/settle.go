@@ -68,7 +68,7 @@ func (e *Engine) commit(ctx context.Context, all []*folding) error {
 	e.mu.Lock()
 	asked := e.clock.Now()
 	for i, s := range all {
-		reserved[i] = e.handOver(s)
+		reserved[i] = e.handOver(s, asked)
 		s.flight.asking = s.out.Hand.Token
 		batch[i] = s.out
 	}
@@ -81,6 +81,7 @@ func (e *Engine) commit(ctx context.Context, all []*folding) error {
 	}
 	err = e.fault("settle", err)
 	var begun []*Attempt
+	var heard machine.Time
 	e.mu.Lock()
 	for i, s := range all {
 		e.slots.GiveBack(reserved[i])
@@ -89,7 +90,10 @@ func (e *Engine) commit(ctx context.Context, all []*folding) error {
 			e.unknown(s, err, len(all) > 1)
 			continue
 		}
-		e.heard(answers[i].Clock, asked)
+		if answers[i].Clock != heard { // those of one transaction have one
+			heard = answers[i].Clock
+			e.heard(heard, asked)
+		}
 		begun = append(begun, e.settled(ctx, s, &answers[i], asked)...)
 	}
 	e.mu.Unlock()
@@ -147,7 +151,7 @@ func (e *Engine) won(ctx context.Context, s *folding, handed []store.Claimed, as
 	for i := range handed {
 		handed[i].Run = f.state
 	}
-	hops, chain := s.chain(e.clock.Now())
+	hops, chain := s.chain(asked)
 	begun := e.take(ctx, handed, hops+1, chain, asked)
 	e.land(f, nil)
 	return begun

@@ -183,7 +183,7 @@ func (e *Engine) handOverFirst(s *folding, token int64) *supply.Reservation {
 			return none
 		}
 	}
-	r := e.handOver(s)
+	r := e.handOver(s, e.clock.Now())
 	if s.out.Hand.Limit > 0 {
 		s.out.Hand.Token = token
 	}

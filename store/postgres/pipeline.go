@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
@@ -31,7 +33,10 @@ func (s *Store) send(ctx context.Context, p *pipeline) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	return s.pool.SendBatch(ctx, &p.Batch).Close()
+	return s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		c.Conn().PgConn().Frontend().Send(p.Room())
+		return c.SendBatch(ctx, &p.Batch).Close()
+	})
 }
 
 // usable says why nothing can be asked.

@@ -266,6 +266,9 @@ func (b *Batch) setTimers(p *wire.Pipeline) {
 	var tenants column.Texts
 	var dues, causes column.Longs
 	for _, m := range b.members {
+		if len(m.timers) == 0 {
+			continue
+		}
 		for _, key := range slices.Sorted(maps.Keys(m.timers)) {
 			op := m.timers[key]
 			if !op.set {

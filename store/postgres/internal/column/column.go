@@ -10,6 +10,7 @@ package column
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgtype"
 )
@@ -21,6 +22,7 @@ const header = 20
 type array struct {
 	n     int
 	nulls bool
+	room  int // that of all columns of its statement, if it is the first
 	b     []byte
 }
 
@@ -187,7 +189,38 @@ func (c *UUIDs) Add(v [16]byte) {
 func (c *UUIDs) encoded() []byte { return c.finish(pgtype.UUIDOID) }
 
 // column is any of them.
-type column interface{ encoded() []byte }
+type column interface {
+	encoded() []byte
+	size() int
+	reserve(n int)
+	spare() int
+}
+
+// spare is for how much room is to be made before it is sent.
+func (a *array) spare() int { return a.room }
+
+// size is how many bytes are sent.
+func (a *array) size() int { return max(len(a.b), 12) }
+
+// reserve says how many bytes are to be sent in all from this column on.
+func (a *array) reserve(n int) { a.room = n }
+
+// Reserve has the first column of a statement's arguments make room for those that follow it, and gives how many bytes all have.
+func Reserve(args []any) int {
+	all := 0
+	var first column
+	for _, arg := range args {
+		if c, ok := arg.(column); ok {
+			if all += c.size(); first == nil {
+				first = c
+			}
+		}
+	}
+	if first != nil {
+		first.reserve(all)
+	}
+	return all
+}
 
 // Register has the connection of m take columns as arguments.
 func Register(m *pgtype.Map) error {
@@ -229,5 +262,5 @@ func (plan) Encode(value any, buf []byte) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("a %T is no column", value)
 	}
-	return append(buf, c.encoded()...), nil
+	return append(slices.Grow(buf, c.spare()), c.encoded()...), nil
 }
