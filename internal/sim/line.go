@@ -17,6 +17,21 @@ type line struct {
 	world   *world
 	process *process
 	unsure  map[string]bool // runs of which a commit was not answered
+	tokens  map[int64]bool  // of calls that take tasks and were not answered; true: the answer is lost
+}
+
+// takes carries out a call that takes tasks under tokens.
+func (l *line) takes(tokens []int64, call func() error) error {
+	for _, token := range tokens {
+		l.tokens[token] = false
+	}
+	err := call()
+	for _, token := range tokens {
+		if delete(l.tokens, token); errors.Is(err, errAnswerLost) {
+			l.tokens[token] = true
+		}
+	}
+	return err
 }
 
 // plan decides on one call of a process.
@@ -69,17 +84,37 @@ func (w *world) meanwhile(p *process) error {
 }
 
 // Settle is the store's, with time before its answer arrives.
-func (l *line) Settle(ctx context.Context, all []store.Settlement) ([]store.Settled, error) {
-	got, err := l.Store.Settle(ctx, all)
-	won := slices.ContainsFunc(got, func(x store.Settled) bool { return x.Result == store.Won })
-	if errors.Is(err, errAnswerLost) {
-		for _, id := range l.world.truth.latest {
-			l.world.mark("the answer of a commit was lost")
-			l.unsure[id] = true
-			won = true
-		}
+func (l *line) Settle(ctx context.Context, all []store.Settlement) (got []store.Settled, err error) {
+	var tokens []int64
+	for i := range all {
+		tokens = append(tokens, all[i].Hand.Token)
 	}
-	l.world.answering(l.process, "Settle", won) //nolint:contextcheck // a world has one context
+	err = l.takes(tokens, func() error {
+		got, err = l.Store.Settle(ctx, all)
+		won := slices.ContainsFunc(got, func(x store.Settled) bool { return x.Result == store.Won })
+		if errors.Is(err, errAnswerLost) {
+			for _, id := range l.world.truth.latest {
+				l.world.mark("the answer of a commit was lost")
+				l.unsure[id] = true
+				won = true
+			}
+		}
+		l.world.answering(l.process, "Settle", won) //nolint:contextcheck // a world has one context
+		return err
+	})
+	return got, err
+}
+
+// Start is the store's.
+func (l *line) Start(ctx context.Context, all []store.Start) (got []store.Started, err error) {
+	var tokens []int64
+	for i := range all {
+		tokens = append(tokens, all[i].Hand.Token)
+	}
+	err = l.takes(tokens, func() error {
+		got, err = l.Store.Start(ctx, all)
+		return err
+	})
 	return got, err
 }
 
@@ -94,22 +129,45 @@ func (l *line) State(ctx context.Context, tenant, id string, scopes, under []str
 }
 
 // Claim is the store's, with time before its answer arrives.
-func (l *line) Claim(ctx context.Context, c store.Claim) ([]store.Claimed, error) {
-	got, err := l.Store.Claim(ctx, c)
-	taken := len(got)
-	if errors.Is(err, errAnswerLost) && len(l.world.truth.taken) > 0 {
-		taken = len(l.world.truth.taken)
-		l.world.mark("the answer of a claim was lost")
-	}
-	l.world.answering(l.process, "Claim", taken > 0) //nolint:contextcheck // a world has one context
+func (l *line) Claim(ctx context.Context, c store.Claim) (got []store.Claimed, err error) {
+	err = l.takes([]int64{c.Token}, func() error {
+		got, err = l.Store.Claim(ctx, c)
+		taken := len(got)
+		if errors.Is(err, errAnswerLost) && len(l.world.truth.taken) > 0 {
+			taken = len(l.world.truth.taken)
+			l.world.mark("the answer of a claim was lost")
+		}
+		l.world.answering(l.process, "Claim", taken > 0) //nolint:contextcheck // a world has one context
+		return err
+	})
 	return got, err
 }
 
-// HeldBy is the store's.
+// HeldBy is the store's, with time before its answer arrives.
 func (l *line) HeldBy(ctx context.Context, owner string, token int64) ([]store.Claimed, error) {
 	got, err := l.Store.HeldBy(ctx, owner, token)
-	if err == nil && len(got) > 0 {
-		l.world.mark("the tasks of a lost claim were asked for")
+	if err == nil {
+		if len(got) > 0 {
+			l.world.mark("the tasks of a lost claim were asked for")
+		}
+		_ = l.world.meanwhile(l.process) //nolint:contextcheck // a world has one context
+		delete(l.tokens, token)
+	}
+	return got, err
+}
+
+// Expired is the store's.
+func (l *line) Expired(ctx context.Context, limit int) ([]store.Live, error) {
+	got, err := l.Store.Expired(ctx, limit)
+	for i := range got {
+		lost, mine := l.tokens[got[i].Token]
+		switch {
+		case !mine || got[i].Owner != l.process.name:
+		case lost:
+			l.world.mark("a holder saw its own lease run out before it asked for what a lost answer brought")
+		default:
+			l.world.mark("a holder saw its own lease run out before the answer that brought it")
+		}
 	}
 	return got, err
 }

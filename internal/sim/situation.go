@@ -10,7 +10,8 @@ func Situations() []string {
 			"a process was proved dead", "a process left politely", "the answer of a claim was lost", "the answer of a commit was lost",
 			"a lost answer was asked for", "a settlement lost to another", "a settlement was skewed", "several outcomes in one settlement",
 			"a start was repeated", "a start handed over a task", "a start was put off", "the tasks of a lost claim were asked for",
-			"an event was told twice",
+			"an event was told twice", "a holder saw its own lease run out before the answer that brought it",
+			"a holder saw its own lease run out before it asked for what a lost answer brought",
 		},
 		[]string{ // attempts
 			"a task was handed over", "a task was tried again", "an attempt was lost", "a lease was lost while stopping",

@@ -202,7 +202,7 @@ func (w *world) spawn() *process {
 		p.clock.skew = 400 * time.Millisecond
 	}
 	p.flaky = []int{0, 0, 10, 60}[w.random.IntN(4)]
-	p.line = &line{Store: faulty.New(w.lines[w.made%len(w.lines)], func(op string, _ int) faulty.Fault { return w.plan(p, op) }), world: w, process: p, unsure: map[string]bool{}}
+	p.line = &line{Store: faulty.New(w.lines[w.made%len(w.lines)], func(op string, _ int) faulty.Fault { return w.plan(p, op) }), world: w, process: p, unsure: map[string]bool{}, tokens: map[int64]bool{}}
 	c := engine.Config{
 		Owner: p.name, Handlers: map[string]engine.Handler{"work": nobody{}, "fails": nobody{}, "undo": nobody{}}, Slots: 1 + w.random.IntN(8), CallTimeout: 24 * time.Hour,
 		Clock: p.clock, Launcher: launcher{w, p}, Logger: slog.New(slog.DiscardHandler), Seed: w.random.Uint64() | 1,
