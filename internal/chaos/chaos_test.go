@@ -67,7 +67,7 @@ func play(t *testing.T, p *chaos.Plan) *chaos.Report {
 func quiet(t *testing.T, cluster *pgcluster.Cluster) *chaos.Plan {
 	t.Helper()
 	return &chaos.Plan{
-		Seed: 11, Engines: 2, Every: 10 * time.Millisecond, Most: 60, Quiet: time.Second, Settle: 30 * time.Second, Lease: 2 * time.Second,
+		Seed: 11, Engines: 2, Every: 10 * time.Millisecond, Most: 60, Quiet: time.Second, Settle: 2 * time.Minute, Lease: 2 * time.Second,
 		Cluster: cluster, Database: cluster.Database(t), Folder: t.TempDir(), Log: t.Logf,
 	}
 }
@@ -94,15 +94,19 @@ func TestEveryPlantedFaultIsFound(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			p := quiet(t, cluster)
-			p.Planted, p.Settle, p.Most = fault, 4*time.Second, 40
-			r, err := chaos.Play(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
+			var r *chaos.Report
+			for _, settle := range []time.Duration{4 * time.Second, 30 * time.Second} { // the second is for a machine that is busy
+				p := quiet(t, cluster)
+				p.Planted, p.Settle, p.Most = fault, settle, 40
+				var err error
+				if r, err = chaos.Play(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(strings.Join(r.Wrong, "\n"), said) {
+					return
+				}
 			}
-			if !strings.Contains(strings.Join(r.Wrong, "\n"), said) {
-				t.Errorf("of %d mistakes none says %q:\n%s%s", len(r.Wrong), said, r, strings.Join(r.Wrong[:min(len(r.Wrong), most)], "\n"))
-			}
+			t.Errorf("of %d mistakes none says %q:\n%s%s", len(r.Wrong), said, r, strings.Join(r.Wrong[:min(len(r.Wrong), most)], "\n"))
 		})
 	}
 }

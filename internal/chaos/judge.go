@@ -211,7 +211,7 @@ func (s *stage) histories() error {
 	if err != nil {
 		return err
 	}
-	v := h.Check(10 * time.Second)
+	v := h.Check(time.Minute)
 	s.report.Calls, s.report.Unanswered, s.report.Operations = h.Calls, h.Lost, v.Operations
 	for _, wrong := range v.Wrong {
 		s.report.wrong("history: " + wrong)

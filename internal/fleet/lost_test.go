@@ -26,7 +26,7 @@ func (g *ground) held(path string, attempt, n int) (all map[fleet.ID]string) {
 
 // takeover is the longest time until the attempts of a process that vanished are taken over, beside its lease: those who find
 // an expired lease leave it to its owner for 5 s, and look every 3 s; the rest is for a machine that is busy.
-const takeover = 5*time.Second + 3*time.Second + 4*time.Second
+const takeover = 5*time.Second + 3*time.Second + 10*time.Second
 
 // A6
 func TestAKilledProcessIsTakenOverWithinItsLease(t *testing.T) {
