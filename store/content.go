@@ -21,7 +21,7 @@ func Storable(payload json.RawMessage) error {
 		return fmt.Errorf("%w: it is not valid UTF-8", ErrRefused)
 	case holdsNUL(payload):
 		return fmt.Errorf("%w: it holds a NUL", ErrRefused)
-	case !plain(payload) && !json.Valid(payload):
+	case !json.Valid(payload):
 		return fmt.Errorf("%w: it is not JSON", ErrRefused)
 	}
 	return nil
