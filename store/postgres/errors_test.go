@@ -207,7 +207,7 @@ func TestACallWaitsForAConnectionNoLongerThanItsTimeout(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = s.Clock(ctx)
-	fault(t, err, store.ErrUnavailable, "ask what became of it")
+	fault(t, err, store.ErrUnavailable, "look at what became of it")
 	free()
 	if err := <-ended; err != nil {
 		t.Error(err)
