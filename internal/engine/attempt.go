@@ -32,6 +32,7 @@ type Attempt struct {
 	engine   *Engine
 	handler  Handler
 	task     store.Task
+	flight   *flight // its run's, as long as the attempt is not closed
 	token    int64
 	seen     *machine.Run // the run as it was when the task was claimed
 	payloads map[machine.Ref]json.RawMessage
@@ -145,6 +146,7 @@ func (e *Engine) take(ctx context.Context, tasks []store.Claimed, hops int, chai
 		e.slots.Occupy(a.Queue)
 		e.lanes.Begin(a.Tenant)
 		f := e.flight(a.Tenant, a.ID)
+		a.flight = f
 		f.holders++
 		f.remember(c.Run)
 		if e.phase == leaving {
@@ -202,7 +204,7 @@ func (e *Engine) answer(a *Attempt, o Outcome) {
 // tell makes an attempt's outcome a fact of its run. The caller holds e.mu.
 func (e *Engine) tell(a *Attempt, ev machine.Event) {
 	a.answered = true
-	e.add(e.flight(a.Tenant, a.ID), &fact{event: ev, attempt: a, token: a.token})
+	e.add(a.flight, &fact{event: ev, attempt: a, token: a.token})
 }
 
 // interrupt ends the context of an attempt that has not answered. The caller holds e.mu.
@@ -237,7 +239,7 @@ func (e *Engine) release(a *Attempt) {
 	if e.held[key] == a {
 		delete(e.held, key)
 	}
-	f := e.flight(a.Tenant, a.ID)
+	f := a.flight
 	f.holders--
 	e.leaveIfIdle(f)
 	if a.returned {

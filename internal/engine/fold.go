@@ -22,10 +22,18 @@ type folding struct {
 	memory recall.Memory
 	facts  []*fact // those that still count
 	out    store.Settlement
-	starts map[string]*machine.StartTask // tasks that the settlement starts, by path; nil before the first
-	stops  []string                      // paths of held tasks that it tells to stop
-	order  []string                      // paths of starts, in order
-	done   bool                          // nothing is to be settled: no fact counts any more
+	starts map[string]*beginning // tasks that the settlement starts, by path; nil before the first
+	stops  []string              // paths of held tasks that it tells to stop
+	order  []string              // paths of starts, in order
+	done   bool                  // nothing is to be settled: no fact counts any more
+}
+
+// beginning is what decides who gets a task that a settlement starts.
+type beginning struct {
+	handler, queue string
+	due            machine.Time
+	attempt        int
+	held           bool
 }
 
 // fold makes the settlement of a flight's facts. It reads the run when it is not at hand.
@@ -259,9 +267,9 @@ func (s *folding) gather(effects []machine.Effect) (stops []string) {
 		case machine.StartTask:
 			s.forget(x.Path)
 			if s.starts == nil {
-				s.starts = map[string]*machine.StartTask{}
+				s.starts = map[string]*beginning{}
 			}
-			s.starts[x.Path] = &x
+			s.starts[x.Path] = &beginning{handler: x.Handler, queue: x.Queue, due: x.Due, attempt: x.Attempt, held: x.Held}
 			s.order = append(s.order, x.Path)
 		case machine.StopTask:
 			stops = append(stops, x.Path)
@@ -285,7 +293,7 @@ func (s *folding) gather(effects []machine.Effect) (stops []string) {
 // hold marks the tasks that the settlement starts as held back, or not.
 func (s *folding) hold(held bool) {
 	for _, path := range s.order {
-		s.starts[path].Held = held
+		s.starts[path].held = held
 	}
 }
 
@@ -305,7 +313,7 @@ func (s *folding) stop(ctx context.Context, paths []string) (stopped []machine.E
 	for _, path := range paths {
 		if t, ok := s.starts[path]; ok { // started by this very settlement: nobody can hold it
 			s.forget(path)
-			stopped = append(stopped, machine.Event{Kind: machine.TaskStopped, Path: path, Attempt: t.Attempt, Cause: cause})
+			stopped = append(stopped, machine.Event{Kind: machine.TaskStopped, Path: path, Attempt: t.attempt, Cause: cause})
 			continue
 		}
 		stored = append(stored, path)
@@ -361,16 +369,16 @@ func (e *Engine) handOver(s *folding, now time.Time) *supply.Reservation {
 	passed := false // a task that could have been reserved was not
 	for _, path := range s.order {
 		t := s.starts[path]
-		if t.Held || t.Due > s.out.At || e.cfg.Handlers[t.Handler] == nil {
+		if t.held || t.due > s.out.At || e.cfg.Handlers[t.handler] == nil {
 			continue
 		}
-		if !e.slots.Fits(r, t.Queue) || !e.lanes.Seats(e.slots, s.out.Run.Tenant, r.Total) {
+		if !e.slots.Fits(r, t.queue) || !e.lanes.Seats(e.slots, s.out.Run.Tenant, r.Total) {
 			passed = true
 			continue
 		}
-		r.Add(t.Queue)
-		if i, known := slices.BinarySearch(handlers, t.Handler); !known {
-			handlers = slices.Insert(handlers, i, t.Handler)
+		r.Add(t.queue)
+		if i, known := slices.BinarySearch(handlers, t.handler); !known {
+			handlers = slices.Insert(handlers, i, t.handler)
 		}
 	}
 	if r.Total == 0 || passed && !s.canHand(handlers, r) {
@@ -388,10 +396,10 @@ func (s *folding) canHand(handlers []string, r *supply.Reservation) bool {
 	left := r.Copy()
 	for _, path := range s.order {
 		t := s.starts[path]
-		if left.Total == 0 || t.Held || t.Due > s.out.At || !slices.Contains(handlers, t.Handler) {
+		if left.Total == 0 || t.held || t.due > s.out.At || !slices.Contains(handlers, t.handler) {
 			continue
 		}
-		if !left.Take(t.Queue) {
+		if !left.Take(t.queue) {
 			return false
 		}
 	}
@@ -424,7 +432,7 @@ func (e *Engine) mustYield(s *folding, freed int, now time.Time) bool {
 	long := hops >= maxHops || now.Sub(chain) >= maxChain
 	scarce := freed > 0 && e.slots.Free() <= freed
 	for _, path := range s.order {
-		queue := s.starts[path].Queue
+		queue := s.starts[path].queue
 		if long && e.lanes.Waiting(queue) || scarce && e.lanes.Starves(queue) {
 			return true
 		}

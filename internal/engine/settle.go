@@ -169,7 +169,6 @@ func (e *Engine) stopHeld(s *folding) {
 // foresee notes when the timers that were set and the tasks that were delayed come due, so that nobody has to poll for them.
 // The caller holds e.mu.
 func (e *Engine) foresee(effects []machine.Effect) {
-	now := e.now()
 	for _, effect := range effects {
 		switch x := effect.(type) {
 		case machine.SetTimer:
@@ -178,7 +177,7 @@ func (e *Engine) foresee(effects []machine.Effect) {
 				e.signals.timer.Raise()
 			}
 		case machine.StartTask:
-			if x.Due > now && !x.Held && e.cfg.Handlers[x.Handler] != nil {
+			if x.Due != 0 && x.Due > e.now() && !x.Held && e.cfg.Handlers[x.Handler] != nil {
 				e.lanes.Foresee(x.Due)
 				e.signals.claim.Raise()
 			}
@@ -197,8 +196,8 @@ func (e *Engine) expect(s *folding, handed []store.Claimed) {
 	}
 	for _, path := range s.order {
 		t := s.starts[path]
-		if !taken[path] && !t.Held && t.Due <= s.out.At && e.cfg.Handlers[t.Handler] != nil {
-			e.lanes.Expect(store.Lane{Tenant: s.out.Run.Tenant, Queue: t.Queue, Handler: t.Handler, Workflow: s.out.Run.Workflow})
+		if !taken[path] && !t.held && t.due <= s.out.At && e.cfg.Handlers[t.handler] != nil {
+			e.lanes.Expect(store.Lane{Tenant: s.out.Run.Tenant, Queue: t.queue, Handler: t.handler, Workflow: s.out.Run.Workflow})
 		}
 	}
 }

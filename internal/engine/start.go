@@ -179,7 +179,7 @@ func (e *Engine) handOverFirst(s *folding, token int64) *supply.Reservation {
 		return none
 	}
 	for _, path := range s.order {
-		if e.lanes.Waits(s.starts[path].Queue, s.out.Run.Tenant) {
+		if e.lanes.Waits(s.starts[path].queue, s.out.Run.Tenant) {
 			return none
 		}
 	}

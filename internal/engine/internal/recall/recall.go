@@ -164,6 +164,9 @@ func gone(err error) error {
 
 // Saved gives a run as it lies in the store now, without the documents that do not exist.
 func Saved(run *machine.Run) *machine.Run {
+	if len(run.Scopes)+len(run.Chunks) == 0 && len(run.Changes()) == 0 {
+		return run
+	}
 	c := run.Saved()
 	c.Scopes, c.Chunks = maps.Clone(c.Scopes), maps.Clone(c.Chunks)
 	maps.DeleteFunc(c.Scopes, func(_ string, s *machine.Scope) bool { return s == nil })

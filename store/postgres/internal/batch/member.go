@@ -71,6 +71,8 @@ type start struct {
 	held  bool       // in the end
 	hand  bool       // it may be handed over
 	put   placed     // once it was sent
+
+	number int64 // of its lane in a statement
 }
 
 type timerOp struct {
@@ -167,7 +169,7 @@ func (m *Member) fates() fates {
 func (m *Member) fold(i int, effect machine.Effect, f fates) error {
 	switch e := effect.(type) {
 	case machine.StartTask:
-		return m.foldStart(i, &e, f)
+		return m.foldStart(i, e, f)
 	case machine.StopTask:
 		r := m.round(0)
 		r.stops = append(r.stops, e.Path)
@@ -227,14 +229,14 @@ func (r *round) last() int {
 	return 0
 }
 
-func (m *Member) foldStart(i int, e *machine.StartTask, f fates) error {
-	env, err := machine.EncodeEnv(&e.Env)
-	if err != nil {
-		return fmt.Errorf("%w: task %s: %w", store.ErrRefused, e.Path, err)
-	}
-	s := &start{StartTask: *e, of: m, cause: m.cause(i), env: env, held: e.Held, lane: store.Lane{
+func (m *Member) foldStart(i int, e machine.StartTask, f fates) error {
+	s := &start{StartTask: e, of: m, cause: m.cause(i), held: e.Held, lane: store.Lane{
 		Tenant: m.Run.Tenant, Queue: e.Queue, Handler: e.Handler, Workflow: m.Run.Workflow,
 	}}
+	var err error
+	if s.env, err = machine.EncodeEnv(&s.Env); err != nil {
+		return fmt.Errorf("%w: task %s: %w", store.ErrRefused, e.Path, err)
+	}
 	if last := max(f.holds, f.free); last > i {
 		s.held = last == f.holds
 	}

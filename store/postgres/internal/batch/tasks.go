@@ -26,6 +26,7 @@ func (b *Batch) makeLanes(p *wire.Pipeline, lanes *Lanes) {
 	var numbers column.Ints
 	var c laneColumnsOf
 	seen := map[store.Lane]bool{}
+	var last store.Lane // is there: one stands beside its like
 	for _, m := range b.members {
 		clear(seen)
 		for _, effect := range m.Effects {
@@ -34,7 +35,11 @@ func (b *Batch) makeLanes(p *wire.Pipeline, lanes *Lanes) {
 				continue
 			}
 			lane := store.Lane{Tenant: m.Run.Tenant, Queue: e.Queue, Handler: e.Handler, Workflow: m.Run.Workflow}
-			if seen[lane] || lanes.exists(lane) {
+			if lane == last || seen[lane] {
+				continue
+			}
+			if lanes.exists(lane) {
+				last = lane
 				continue
 			}
 			seen[lane] = true
@@ -200,17 +205,20 @@ func (b *Batch) start(p *wire.Pipeline, lanes *Lanes) {
 	c.env.Grow(n, 64)
 	c.numbers.Grow(n, 9*12)
 	numbers := map[store.Lane]int64{}
+	var last *start
 	counted := false
 	for _, m := range b.members {
 		counted = counted || m.hands > m.Hand.Limit
 		for _, s := range m.starts {
-			k := numbers[s.lane]
-			if k == 0 {
-				k = int64(len(numbers)) + 1
-				numbers[s.lane] = k
+			if last != nil && last.lane == s.lane {
+				s.number = last.number
+			} else if s.number = numbers[s.lane]; s.number == 0 {
+				s.number = int64(len(numbers)) + 1
+				numbers[s.lane] = s.number
 				c.lanes.add(s.lane)
 			}
-			c.add(k, s)
+			c.add(s.number, s)
+			last = s
 		}
 	}
 	query, see := startAllSQL, b.seeLanes(lanes, numbers)
@@ -239,7 +247,7 @@ func (b *Batch) seeLanes(lanes *Lanes, numbers map[store.Lane]int64) func(rows p
 		}
 		for _, m := range b.members { // of those that lost, nobody asks
 			for _, s := range m.starts {
-				k := numbers[s.lane] - 1
+				k := s.number - 1
 				leased := s.hand && !paused[k] && int64(s.Due) <= now
 				s.put = placed{lane: ids[k], attempt: s.Attempt, leased: leased}
 				if leased {
