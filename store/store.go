@@ -386,7 +386,7 @@ type Reader interface {
 }
 
 // PageBytes is how many bytes of payloads and facts fill a page of a journal, however few its entries are.
-const PageBytes = 16 << 20
+const PageBytes = 4 << 20
 
 // Depth is how many live tasks lie in a lane.
 type Depth struct {
