@@ -20,6 +20,7 @@ output), attempt by attempt, in the order in which they ended; then what the run
 the path of a step; those inside it are printed too. With -f it goes on, line by line, until the run has ended.
 
 The journal keeps the last 4 KiB of each attempt; longer logs lie in files beside the database.
+An outcome that came after its attempt was lost is printed as "too late", with the log of the attempt.
 
 ` + arguments.AboutRun,
 		Example: `  millrace logs

@@ -57,7 +57,7 @@ type Printer struct {
 
 // Print prints what the attempts of a run said. It blocks until that is all.
 func (p *Printer) Print(ctx context.Context, c Choice) error {
-	l := &logs{Printer: p, Choice: c, follower: p.Client.Follow(c.Tenant, c.Run), room: voices.New(p.Folder, c.Run)}
+	l := &logs{Printer: p, Choice: c, follower: p.Client.Follow(c.Tenant, c.Run), room: voices.New(p.Folder, c.Run), told: map[voices.Voice]int{}}
 	if err := l.tell(ctx); err != nil {
 		return err
 	}
@@ -75,17 +75,21 @@ type logs struct {
 	silent   int           // attempts that said nothing
 	attempts []attemptText // with --json
 	steps    []string      // paths that there are
+
+	told map[voices.Voice]int // with Follow: the bytes of its log that were told of an attempt that ended without an outcome
 }
 
 // attemptText is what one attempt said, as `logs --json` gives it.
 type attemptText struct {
 	Path    string     `json:"path"`
 	Attempt int        `json:"attempt"`
-	Status  string     `json:"status"` // running, succeeded, failed, lost, stopped, interrupted
+	Status  string     `json:"status"` // running, succeeded, failed, lost, stopped, interrupted, late
 	Code    *string    `json:"code"`
 	EndedAt *time.Time `json:"ended_at"`
 	Log     string     `json:"log"`
 	Whole   bool       `json:"whole"` // false: only the end of it was kept
+
+	late string // what a late outcome says: machine.LateSuccess or machine.LateFailure; else empty
 }
 
 func (l *logs) tell(ctx context.Context) error {
@@ -140,8 +144,9 @@ func (l *logs) view(ctx context.Context) (*millrace.View, error) {
 
 // ended prints the attempts that have ended since it was last called, up to the entry until.
 func (l *logs) ended(ctx context.Context, until int64) error {
+	later := lateness{until: until}
 	for l.after < until {
-		entries, err := l.page(ctx)
+		entries, err := l.page(ctx, l.after)
 		if err != nil || len(entries) == 0 {
 			return err
 		}
@@ -151,7 +156,13 @@ func (l *logs) ended(ctx context.Context, until int64) error {
 			if !ok || !l.wanted(t) {
 				continue
 			}
-			if err := l.attempt(t, e); err != nil {
+			fromFile := true
+			if t.open() { // the file goes with the outcome, if that is there
+				if fromFile, err = later.none(t, e.Seq, func(after int64) ([]millrace.JournalEntry, error) { return l.page(ctx, after) }); err != nil {
+					return err
+				}
+			}
+			if err := l.attempt(t, e, fromFile); err != nil {
 				return err
 			}
 		}
@@ -159,16 +170,16 @@ func (l *logs) ended(ctx context.Context, until int64) error {
 	return nil
 }
 
-func (l *logs) page(ctx context.Context) ([]millrace.JournalEntry, error) {
+func (l *logs) page(ctx context.Context, after int64) ([]millrace.JournalEntry, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	return l.Client.Journal(ctx, l.Tenant, l.Run, l.after, journalPage)
+	return l.Client.Journal(ctx, l.Tenant, l.Run, after, journalPage)
 }
 
 // ends are the entries of the journal that end an attempt, and what `logs` calls them.
 var ends = map[machine.EventKind]string{
 	machine.TaskSucceeded: "succeeded", machine.TaskFailed: "failed", machine.TaskLost: "lost",
-	machine.TaskStopped: "stopped", machine.TaskReleased: "interrupted",
+	machine.TaskStopped: "stopped", machine.TaskReleased: "interrupted", machine.TaskLate: "late",
 }
 
 func endedAttempt(e millrace.JournalEntry) (attemptText, bool) {
@@ -177,7 +188,10 @@ func endedAttempt(e millrace.JournalEntry) (attemptText, bool) {
 		return attemptText{}, false
 	}
 	t := attemptText{Path: e.Path, Attempt: e.Attempt, Status: status, EndedAt: &e.At}
-	if status == "failed" {
+	if e.Kind == machine.TaskLate {
+		t.late = e.Name
+	}
+	if t.threw() {
 		if failure := millrace.ErrorOf(e.Payload); failure != nil {
 			t.Code = &failure.Code
 		}
@@ -185,9 +199,20 @@ func endedAttempt(e millrace.JournalEntry) (attemptText, bool) {
 	return t, true
 }
 
+// threw says whether the handler itself failed.
+func (t attemptText) threw() bool { return t.Status == "failed" || t.late == machine.LateFailure }
+
+// failed says whether `--failed` means this one.
+func (t attemptText) failed() bool { return t.threw() || t.Status == "lost" }
+
+// open says whether the outcome of the attempt may yet come, too late.
+func (t attemptText) open() bool {
+	return t.Status == "lost" || t.Status == "stopped" || t.Status == "interrupted"
+}
+
 func (l *logs) wanted(t attemptText) bool {
 	return l.inside(t.Path) && (l.Attempt == 0 || t.Attempt == l.Attempt) &&
-		(!l.Failed || t.Status == "failed" || t.Status == "lost")
+		(!l.Failed || t.failed())
 }
 
 // inside says whether a path is that of the step asked for, or lies inside it.
@@ -196,20 +221,27 @@ func (l *logs) inside(path string) bool {
 	return ok && (l.Step == "" || rest == "" || strings.ContainsAny(rest[:1], "/[#~"))
 }
 
-// attempt prints what an attempt that has ended said: from its file if it left one, else from the journal.
-func (l *logs) attempt(t attemptText, e millrace.JournalEntry) error {
+// attempt prints what an attempt that has ended said: from its file if it left one and that is wanted, else from the journal.
+func (l *logs) attempt(t attemptText, e millrace.JournalEntry, fromFile bool) error {
 	kept := millrace.FactsOf(e.Facts).Log
 	t.Log, t.Whole = kept, len(kept) < execute.JournalBytes
-	text, found, err := l.Folder.Read(l.Run, t.Path, t.Attempt)
+	if fromFile {
+		text, found, err := l.Folder.Read(l.Run, t.Path, t.Attempt)
+		if err != nil {
+			return err
+		}
+		if found {
+			t.Log, t.Whole = text, true
+		}
+	}
+	voice := voices.Voice{Path: t.Path, Attempt: t.Attempt}
+	told, err := l.room.Leave(voice) // its lines were printed as they came
 	if err != nil {
 		return err
 	}
-	if found {
-		t.Log, t.Whole = text, true
-	}
-	told, err := l.room.Leave(voices.Voice{Path: t.Path, Attempt: t.Attempt}) // its lines were printed as they came
-	if err != nil {
-		return err
+	told = max(told, l.told[voice])
+	if l.Follow && t.open() {
+		l.told[voice] = max(told, len(t.Log))
 	}
 	t.Log = t.Log[min(told, len(t.Log)):]
 	return l.show(t)
@@ -235,23 +267,23 @@ func (l *logs) running(v *millrace.View) error {
 
 // show prints one attempt, if there is anything to say.
 func (l *logs) show(t attemptText) error {
-	failed := t.Status == "failed" || t.Status == "lost"
+	telling := t.failed() || t.late != "" // worth a line even of one that said nothing
 	switch {
 	case l.Follow:
 		for line := range strings.Lines(t.Log) {
 			l.line(voices.Voice{Path: t.Path, Attempt: t.Attempt}, strings.TrimRight(line, "\n"))
 		}
-		if failed {
+		if telling {
 			l.line(voices.Voice{Path: t.Path, Attempt: t.Attempt}, "["+t.title()+"]")
 		}
-		if t.Log == "" && !failed {
+		if t.Log == "" && !telling {
 			l.silent++
 		}
 		return nil
 	case l.JSON:
 		l.attempts = append(l.attempts, t)
 		return nil
-	case t.Log == "" && !failed:
+	case t.Log == "" && !telling:
 		l.silent++
 		return nil
 	}
@@ -277,10 +309,14 @@ func (l *logs) text(t attemptText) string {
 }
 
 func (t attemptText) title() string {
-	if t.Code != nil {
-		return t.Status + " (" + *t.Code + ")"
+	status := t.Status
+	if t.late != "" {
+		status = t.late + ", too late"
 	}
-	return t.Status
+	if t.Code != nil {
+		return status + " (" + *t.Code + ")"
+	}
+	return status
 }
 
 // line prints one line while the run is followed.
