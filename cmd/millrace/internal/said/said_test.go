@@ -44,7 +44,9 @@ func TestTheFileOfAnAttemptGoesWithItsLateOutcome(t *testing.T) {
 	for _, path := range []string{"a", "b"} {
 		w := logfile.At(dir).Writer("r", path, 1)
 		w.Line("said by " + path)
-		w.End("said by "+path+"\n", 0)
+		if err := w.End("said by "+path+"\n", 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var out bytes.Buffer
 	p := &Printer{Folder: logfile.At(dir), Out: &out, Err: &out}
