@@ -41,7 +41,7 @@ func TestAServerWithoutAConnectionLeftSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	c := pgcluster.Shared(t)
 	name := c.Copy(t, "plain", migrated)
-	err := c.Exec(t.Context(), name, "create role guest_"+name+" login connection limit 1", "grant usage on schema millrace to guest_"+name,
+	err := c.Exec(t.Context(), name, "create role guest_"+name+" login connection limit 2", "grant usage on schema millrace to guest_"+name,
 		"grant all on all tables in schema millrace to guest_"+name)
 	if err != nil {
 		t.Fatal(err)
