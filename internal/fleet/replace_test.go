@@ -24,7 +24,7 @@ steps:
 func TestAFleetIsReplacedUnderLoadAndNothingIsLostOrRepeated(t *testing.T) {
 	t.Parallel()
 	g := newGround(t, chain)
-	g.o.Slots, g.o.Delay, g.o.Grace, g.o.Label = 4, 30*time.Millisecond, 300*time.Millisecond, "1"
+	g.o.Slots, g.o.Delay, g.o.Grace, g.o.Label = 4, 30*time.Millisecond, time.Second, "1"
 	g.o.Lease = time.Minute
 	var old []*fleet.Process
 	for range 3 {
