@@ -70,7 +70,7 @@ func (e *Engine) claimNext(ctx context.Context, guestsAlone bool) (int, error) {
 // caller holds e.mu.
 func (e *Engine) coming(l *store.Live) bool {
 	f := e.flights[runKey{l.Tenant, l.RunID}]
-	if e.tokens.Asked(l.Token) || f != nil && (f.asking == l.Token || f.hand == l.Token) {
+	if e.tokens.Asked(l.Token) || f != nil && f.hand == l.Token {
 		return true
 	}
 	return e.tokens.InDoubt(l.Token) && e.phase == working && e.slots.Free() > 0

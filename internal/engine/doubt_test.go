@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/faulty"
 )
 
@@ -163,4 +166,56 @@ func TestWhatALostAnswerHoldsIsGivenBackWhenNoSlotIsFree(t *testing.T) {
 			}
 		}
 	})
+}
+
+// late is a store that carries claims and settlements out at once, and answers late.
+type late struct {
+	store.Store
+	asked chan string
+}
+
+func (l *late) Claim(ctx context.Context, c store.Claim) ([]store.Claimed, error) {
+	out, err := l.Store.Claim(ctx, c)
+	return out, errors.Join(err, l.answer(ctx, "Claim"))
+}
+
+func (l *late) Settle(ctx context.Context, all []store.Settlement) ([]store.Settled, error) {
+	out, err := l.Store.Settle(ctx, all)
+	return out, errors.Join(err, l.answer(ctx, "Settle"))
+}
+
+func (l *late) answer(ctx context.Context, op string) error {
+	select {
+	case l.asked <- op:
+	default:
+	}
+	pass(300 * time.Millisecond)
+	return ctx.Err()
+}
+
+// A9: a process is told to leave while a claim is in flight, or a settlement that hands over: what they bring is given back before
+// it has left, not when its lease ends.
+func TestWhatACallBringsToAProcessThatLeavesIsNotKept(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"Claim", "Settle"} {
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				w.define("workflow: two\nversion: 1\nsteps:\n  a: { task: work }\n  b: { after: a, task: work }\n")
+				id := w.start("two", "null")
+				l := &late{Store: w.memory, asked: make(chan string)}
+				_, stop := w.runs(l, engine.Config{Grace: time.Second, Handlers: map[string]engine.Handler{"work": engine.HandlerFunc(ok)}})
+				for got := ""; got != op; {
+					got = <-l.asked
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				live, err := w.memory.Tasks(w.ctx, tenant, id, []string{"a", "b"})
+				if err != nil || slices.ContainsFunc(live, func(l store.Live) bool { return l.State == store.Leased }) {
+					t.Errorf("left is %+v, %v", live, err)
+				}
+			})
+		})
+	}
 }

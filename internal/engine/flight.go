@@ -24,7 +24,6 @@ type flight struct {
 	queued bool  // in the engine's queue, or among those that wait
 	alone  bool  // lost once: settled in a call of its own
 	single bool  // refused once: one fact at a time
-	asking int64 // token under which the settlement in flight hands over tasks; 0: none
 	hand   int64 // token under which a settlement whose answer was lost handed over tasks; 0: none
 	damage bool  // left alone until somebody repairs it
 	tries  int   // in a row without success

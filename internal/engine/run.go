@@ -137,7 +137,7 @@ func (e *Engine) leave(ctx context.Context) error {
 	_ = e.BeatOnce(ctx) // so that others see it draining; a fault was logged
 	e.await(ctx, e.cfg.Grace, func() bool { return e.running() == 0 })
 	e.Interrupt()
-	e.await(ctx, e.cfg.Grace, func() bool { return e.running() == 0 })
+	e.await(ctx, e.cfg.Grace, func() bool { return e.running() == 0 && !e.bringing() }) // what is brought now is interrupted
 	e.await(ctx, e.cfg.Flush, func() bool { return e.pending() == 0 })
 	var left []error
 	if n := e.pending(); n > 0 {

@@ -69,7 +69,7 @@ func (e *Engine) commit(ctx context.Context, all []*folding) error {
 	asked := e.clock.Now()
 	for i, s := range all {
 		reserved[i] = e.handOver(s, asked)
-		s.flight.asking = s.out.Hand.Token
+		e.tokens.Ask(s.out.Hand.Token)
 		batch[i] = s.out
 	}
 	e.mu.Unlock()
@@ -85,7 +85,7 @@ func (e *Engine) commit(ctx context.Context, all []*folding) error {
 	e.mu.Lock()
 	for i, s := range all {
 		e.slots.GiveBack(reserved[i])
-		s.flight.asking = 0
+		e.tokens.Answered(s.out.Hand.Token)
 		if err != nil {
 			e.unknown(s, err, len(all) > 1)
 			continue
@@ -312,6 +312,13 @@ func (e *Engine) pending() int {
 		}
 	}
 	return n
+}
+
+// bringing says whether a call is in flight that may bring tasks.
+func (e *Engine) bringing() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tokens.Awaited()
 }
 
 // nextSettle gives the time until a flight that waits may be tried again.

@@ -89,10 +89,10 @@ func (g *ground) start(name string, n int, o fleet.Order) []string {
 	return ids
 }
 
-// until looks every so often until done says so, for two minutes at most: the machine may be busy.
+// until looks every so often until done says so, for a minute at most.
 func (g *ground) until(what string, done func() (bool, error)) {
 	g.t.Helper()
-	ctx, cancel := context.WithTimeout(g.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(g.t.Context(), time.Minute)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -107,7 +107,7 @@ func (g *ground) until(what string, done func() (bool, error)) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			g.t.Fatalf("%s: not within two minutes", what)
+			g.t.Fatalf("%s: not within a minute", what)
 		}
 	}
 }

@@ -6,7 +6,7 @@ package claims
 
 import "slices"
 
-// Tokens are those of claims and starts. The zero value has none. It is not safe for concurrent use.
+// Tokens are those of claims, starts and settlements. The zero value has none. It is not safe for concurrent use.
 type Tokens struct {
 	asked   map[int64]bool
 	doubted []int64
@@ -14,8 +14,11 @@ type Tokens struct {
 
 const maxDoubts = 1_000 // tokens that are asked for; what further ones hold is released once its lease runs out
 
-// Ask notes that a call is made under a token.
+// Ask notes that a call is made under a token; 0 is none.
 func (t *Tokens) Ask(token int64) {
+	if token == 0 {
+		return
+	}
 	if t.asked == nil {
 		t.asked = map[int64]bool{}
 	}
@@ -47,6 +50,9 @@ func (t *Tokens) Resolve(token int64) {
 
 // InDoubt says whether a token is in doubt.
 func (t *Tokens) InDoubt(token int64) bool { return slices.Contains(t.doubted, token) }
+
+// Awaited says whether the answer of any call is awaited.
+func (t *Tokens) Awaited() bool { return len(t.asked) > 0 }
 
 // Asked says whether the answer of a call under a token is awaited.
 func (t *Tokens) Asked(token int64) bool { return t.asked[token] }
