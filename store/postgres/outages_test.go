@@ -41,7 +41,7 @@ func TestAServerWithoutAConnectionLeftSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	c := pgcluster.Shared(t)
 	name := c.Copy(t, "plain", migrated)
-	err := c.Exec(t.Context(), name, "create role guest_"+name+" login connection limit 2", "grant usage on schema millrace to guest_"+name,
+	err := c.Exec(t.Context(), name, "create role guest_"+name+" login", "grant usage on schema millrace to guest_"+name,
 		"grant all on all tables in schema millrace to guest_"+name)
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +49,9 @@ func TestAServerWithoutAConnectionLeftSaysWhatToDo(t *testing.T) {
 	guest := "postgres://guest_" + name + "@" + c.Address() + "/" + name
 	s := open(t, guest, Options{MaxConns: 1, NoHints: true})
 	ended, free := blocked(t, s, c.URL(name), workflows(s))
+	if err := c.Exec(t.Context(), name, "alter role guest_"+name+" connection limit 1"); err != nil {
+		t.Fatal(err)
+	}
 	_, err = Open(t.Context(), guest, Options{NoHints: true})
 	fault(t, err, store.ErrUnavailable, "max_connections")
 	free()
