@@ -44,15 +44,15 @@ func (o *Owners) Path(owner string) string {
 	return filepath.Join(o.folder, name+lockSuffix)
 }
 
-// Hold takes owner's lock if nobody has it. Another handle's having it is no mistake: it proves the same.
+// Hold takes owner's lock if nobody has it. Another handle's having it is no mistake: it proves the same. Whoever only looks at
+// it is waited for until ctx ends.
 func (o *Owners) Hold(ctx context.Context, owner string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.held[owner] != nil {
 		return nil
 	}
-	const tries = 20 // a probe has the lock for a moment
-	for range tries {
+	for {
 		f, err := openLocked(o.Path(owner), os.O_RDWR|os.O_CREATE, false)
 		if err != nil {
 			return err
@@ -61,11 +61,25 @@ func (o *Owners) Hold(ctx context.Context, owner string) error {
 			o.held[owner] = f
 			return nil
 		}
+		if proved, err := o.hasHolder(owner); proved || err != nil {
+			return err
+		}
 		if !pause(ctx, 100*time.Microsecond) {
 			return ctx.Err()
 		}
 	}
-	return nil
+}
+
+// hasHolder says whether somebody has owner's lock alone. Those who look share it.
+func (o *Owners) hasHolder(owner string) (bool, error) {
+	f, err := openLocked(o.Path(owner), os.O_RDWR, true)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return f == nil, giveBack(f)
 }
 
 // openLocked opens and locks the file at path; nil when somebody has the lock. A file that was removed between opening and
@@ -83,10 +97,19 @@ func openLocked(path string, flag int, shared bool) (*os.File, error) {
 		if same(f, path) {
 			return f, nil
 		}
-		if err := f.Close(); err != nil {
+		if err := giveBack(f); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// giveBack unlocks and closes a file, if there is one. Closing alone would leave the lock to a child that this process is just
+// starting, until that one executes its program.
+func giveBack(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return errors.Join(unlockFile(f), f.Close())
 }
 
 func same(f *os.File, path string) bool {
@@ -115,7 +138,7 @@ func (o *Owners) Alive(owner string) (bool, error) {
 	case f == nil || err != nil:
 		return true, err
 	}
-	return false, f.Close()
+	return false, giveBack(f)
 }
 
 // Release gives owner's lock back and removes its file.
@@ -127,7 +150,7 @@ func (o *Owners) Release(owner string) error {
 	if f == nil {
 		return nil
 	}
-	return errors.Join(removeExisting(o.Path(owner)), f.Close())
+	return errors.Join(removeExisting(o.Path(owner)), giveBack(f))
 }
 
 // Remains gives the owners that have a file here but no lock of this handle.
@@ -163,7 +186,7 @@ func (o *Owners) Clear(owner string) error {
 	if f == nil || err != nil {
 		return err
 	}
-	return errors.Join(removeExisting(o.Path(owner)), f.Close())
+	return errors.Join(removeExisting(o.Path(owner)), giveBack(f))
 }
 
 func removeExisting(path string) error {
@@ -179,7 +202,7 @@ func (o *Owners) Close() error {
 	defer o.mu.Unlock()
 	var errs []error
 	for _, f := range o.held {
-		errs = append(errs, f.Close())
+		errs = append(errs, giveBack(f))
 	}
 	o.held = map[string]*os.File{}
 	return errors.Join(errs...)

@@ -45,7 +45,7 @@ func (t *Turnstile) Free() (bool, error) {
 func (t *Turnstile) Give() { _ = unlockFile(t.file) } // closing the file gives it back in any case
 
 // Close gives up the turn for good.
-func (t *Turnstile) Close() error { return t.file.Close() }
+func (t *Turnstile) Close() error { return giveBack(t.file) }
 
 // pause waits for d, and says whether ctx let it.
 func pause(ctx context.Context, d time.Duration) bool {
