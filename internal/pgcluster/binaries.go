@@ -88,7 +88,7 @@ func usable(ctx context.Context, folder string) bool {
 	if _, err := os.Stat(filepath.Join(folder, "initdb")); err != nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, filepath.Join(folder, "postgres"), "--version").Output() //nolint:gosec // found above
 	return err == nil && versionIn(string(out)) >= Oldest

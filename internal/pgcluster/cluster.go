@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,7 @@ type Cluster struct {
 	binaries string
 	folder   string
 	port     int
+	held     io.Closer           // keeps the port from others
 	owner    *syscall.Credential // nil: that of this process
 	server   *exec.Cmd           // nil while it is stopped
 	exited   chan struct{}
@@ -63,8 +65,11 @@ const (
 	Secret  = "s3cret-7q"
 )
 
+// patience is how long anything here may take: seconds, and minutes on a machine that is slow and busy.
+const patience = 5 * time.Minute
+
 var shared = sync.OnceValues(func() (*Cluster, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return launch(ctx, Options{Careless: true})
 })
@@ -86,7 +91,7 @@ func Shared(tb testing.TB) *Cluster {
 // Start makes a cluster for this test alone; it is removed with the test.
 func Start(tb testing.TB, o Options) *Cluster {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
 	c, err := launch(ctx, o)
 	if errors.Is(err, errNone) {
@@ -121,7 +126,7 @@ func launch(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
 	if err := c.make(ctx, o); err != nil {
-		return nil, errors.Join(fmt.Errorf("make a cluster in %s: %w", folder, err), c.guard.Close())
+		return nil, errors.Join(fmt.Errorf("make a cluster in %s: %w", folder, err), c.Close())
 	}
 	return c, nil
 }
@@ -144,18 +149,13 @@ func (c *Cluster) make(ctx context.Context, o Options) error {
 	if out, err := c.command(ctx, "initdb", "-D", c.data(), "-U", User, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N").CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	port, err := freePort(ctx)
-	if err != nil {
-		return err
-	}
-	c.port = port
 	if err := os.WriteFile(filepath.Join(c.data(), "pg_hba.conf"), []byte(access), 0o644); err != nil { //nolint:gosec // as above
 		return err
 	}
 	if err := c.configure(o); err != nil {
 		return err
 	}
-	if err := c.Resume(ctx); err != nil {
+	if err := c.begin(ctx); err != nil {
 		return err
 	}
 	return c.Exec(ctx, "postgres", "create role "+Secured+" login password '"+Secret+"'")
@@ -165,9 +165,10 @@ const access = "host all " + Secured + " 127.0.0.1/32 scram-sha-256\nlocal all a
 	"host all all 127.0.0.1/32 trust\n"
 
 func (c *Cluster) configure(o Options) error {
+	connections := max(300, 50*runtime.GOMAXPROCS(0)) // of all tests that run side by side
 	settings := map[string]string{
-		"listen_addresses": "127.0.0.1", "port": strconv.Itoa(c.port), "unix_socket_directories": c.folder,
-		"max_connections": "300", "shared_buffers": "256MB", "log_min_messages": "panic", "log_min_error_statement": "panic",
+		"listen_addresses": "127.0.0.1", "unix_socket_directories": c.folder,
+		"max_connections": strconv.Itoa(connections), "shared_buffers": "256MB", "log_min_messages": "panic", "log_min_error_statement": "panic",
 	}
 	if o.Careless {
 		c.copying = " strategy file_copy" // half the work, as long as nothing is synced
@@ -212,16 +213,4 @@ func (c *Cluster) Exec(ctx context.Context, database string, statements ...strin
 		}
 	}
 	return errors.Join(err, conn.Close(ctx))
-}
-
-func freePort(ctx context.Context) (int, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("no TCP address: %v", l.Addr())
-	}
-	return addr.Port, l.Close()
 }

@@ -2,11 +2,13 @@ package pgcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // master is a database that others are copies of.
@@ -34,7 +36,7 @@ func (c *Cluster) Copy(tb testing.TB, name string, prepare func(ctx context.Cont
 	c.mu.Unlock()
 	source := "master_" + name
 	m.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if m.err = c.Exec(ctx, "postgres", "create database "+quoteIdentifier(source)); m.err == nil {
 			m.err = prepare(ctx, c.URL(source))
@@ -51,19 +53,35 @@ func (c *Cluster) gone(err error) bool {
 	return strings.Contains(err.Error(), "connect") || strings.Contains(err.Error(), "read-only")
 }
 
+// insist runs a statement about a database, again as long as that is in use: the server waits no longer than 5 s for the end of
+// a connection that was closed.
+func (c *Cluster) insist(ctx context.Context, statement string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := c.Exec(ctx, "postgres", statement)
+		var failure *pgconn.PgError
+		if !errors.As(err, &failure) || failure.Code != inUse || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+const inUse = "55006"
+
 func (c *Cluster) create(tb testing.TB, source string) string {
 	tb.Helper()
 	c.mu.Lock()
 	c.number++
 	name := fmt.Sprintf("test_%d", c.number)
 	c.mu.Unlock()
-	if err := c.Exec(tb.Context(), "postgres", "create database "+name+" template "+quoteIdentifier(source)+c.copying); err != nil {
+	if err := c.insist(tb.Context(), "create database "+name+" template "+quoteIdentifier(source)+c.copying); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		err := c.Exec(ctx, "postgres", "drop database if exists "+name+" with (force)")
+		err := c.insist(ctx, "drop database if exists "+name+" with (force)")
 		if err != nil && !c.gone(err) {
 			tb.Error(err)
 		}

@@ -9,4 +9,4 @@ import (
 func Launch(ctx context.Context, o Options) (*Cluster, error) { return launch(ctx, o) }
 
 // Close ends the server and removes its folder.
-func (c *Cluster) Close() error { return errors.Join(c.Stop(Immediate), c.guard.Close()) }
+func (c *Cluster) Close() error { return errors.Join(c.Stop(Immediate), c.guard.Close(), c.release()) }

@@ -28,7 +28,7 @@ var sharedPooler = sync.OnceValues(func() (*Pooler, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return c.pool(ctx)
 })
@@ -73,14 +73,10 @@ func (c *Cluster) pool(ctx context.Context) (*Pooler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", exec.ErrNotFound, err)
 	}
-	port, err := freePort(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p := &Pooler{folder: c.folder, port: port}
+	p := &Pooler{folder: c.folder, port: c.port - 1} // it names the socket, and nobody listens there
 	file := filepath.Join(c.folder, "pgbouncer.ini")
-	text := fmt.Sprintf(poolerSettings, c.folder, c.port, port)
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // another user reads it
+	text := fmt.Sprintf(poolerSettings, c.folder, c.port, p.port)
+	if err := errors.Join(os.WriteFile(file, []byte(text), 0o644), os.Chmod(file, 0o644)); err != nil { //nolint:gosec // another user reads it, whatever the umask
 		return nil, err
 	}
 	cmd := c.detached(exec.CommandContext(context.WithoutCancel(ctx), binary, "-q", file)) //nolint:gosec // found by findPooler

@@ -61,13 +61,14 @@ func (c *Cluster) detached(cmd *exec.Cmd) *exec.Cmd {
 }
 
 // watch starts a guard, which waits for the end of its input, that is of this process if nobody closes it before, then ends
-// the server whose data lie in folder, and removes folder.
+// the server whose data lie in folder, and removes folder. It does not wait for ever: where nobody reaps an orphan, its pid stays.
 func watch(folder string) (io.Closer, error) {
 	const script = `cat >/dev/null
 for f in "$1"/data/postmaster.pid "$1"/pgbouncer.pid; do
   pid=$(head -n 1 "$f" 2>/dev/null) || continue
   kill -QUIT "$pid" 2>/dev/null
-  while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+  n=0
+  while kill -0 "$pid" 2>/dev/null && [ $n -lt 2400 ]; do sleep 0.05; n=$((n + 1)); done
 done
 rm -rf "$1"`
 	cmd := exec.Command("sh", "-c", script, "guard", folder) //nolint:noctx,gosec // it outlives every context; the script is its own
@@ -96,7 +97,7 @@ func (c *Cluster) Resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd := c.command(context.WithoutCancel(ctx), "postgres", "-D", c.data())
+	cmd := c.command(context.WithoutCancel(ctx), "postgres", "-D", c.data(), "-p", strconv.Itoa(c.port))
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
 		return err
@@ -115,7 +116,7 @@ func Reap(cmd *exec.Cmd, exited chan<- struct{}) {
 
 // answers waits until the server takes connections.
 func (c *Cluster) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -8,15 +8,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// Standby makes a read-only copy of the cluster that follows it, removed with the test. The cluster must not be careless.
+// Standby makes a read-only copy of the cluster that follows it, removed with the test. The cluster must not be careless, and is
+// stopped for a moment: nobody may be connected.
 func (c *Cluster) Standby(tb testing.TB) *Cluster {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
 	folder, err := os.MkdirTemp("", "millrace-pg-") //nolint:usetesting // the guard removes it, and a socket needs a short path
 	if err != nil {
@@ -37,41 +37,29 @@ func (c *Cluster) Standby(tb testing.TB) *Cluster {
 	return s
 }
 
-// follow copies the data of a running server as its owner, and starts a server that goes on from there.
+// follow copies the data of a server as its owner, and starts a server that goes on from there. What is copied stands still
+// meanwhile: beside a server that runs, files come and go.
 func (c *Cluster) follow(ctx context.Context, primary *Cluster) error {
 	if err := c.own(); err != nil {
 		return err
 	}
-	conn, err := pgx.Connect(ctx, primary.URL("postgres"))
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx) //nolint:errcheck // nothing was written
-	if _, err := conn.Exec(ctx, "select pg_backup_start('standby', true)"); err != nil {
+	if err := primary.Stop(Fast); err != nil {
 		return err
 	}
 	copying := c.detached(exec.CommandContext(ctx, "cp", "-Rp", primary.data(), c.data())) //nolint:gosec // folders of its own
 	if out, err := copying.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	if err := os.Remove(filepath.Join(c.data(), "postmaster.pid")); err != nil { // the primary's
+	if err := primary.Resume(ctx); err != nil {
 		return err
 	}
-	var label string
-	if err := conn.QueryRow(ctx, "select labelfile from pg_backup_stop(false)").Scan(&label); err != nil {
-		return err
-	}
-	if c.port, err = freePort(ctx); err != nil {
-		return err
-	}
-	for name, text := range map[string]string{"backup_label": label, "standby.signal": ""} {
-		if err := c.put(name, text); err != nil {
-			return err
-		}
-	}
-	return errors.Join(c.configure(Options{Settings: map[string]string{
+	err := c.configure(Options{Settings: map[string]string{
 		"primary_conninfo": fmt.Sprintf("host=%s port=%d user=%s", primary.folder, primary.port, User),
-	}}), c.Resume(ctx))
+	}})
+	if err = errors.Join(err, c.put("standby.signal", "")); err != nil {
+		return err
+	}
+	return c.begin(ctx)
 }
 
 // put writes a file into the server's data, which is its owner's.
@@ -86,7 +74,7 @@ func (c *Cluster) put(name, text string) error {
 // CatchUp waits until the standby has all that its primary has committed.
 func (c *Cluster) CatchUp(tb testing.TB, primary *Cluster) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
 	var want string
 	ask := func(of *Cluster, query string, out any, args ...any) {
@@ -102,6 +90,6 @@ func (c *Cluster) CatchUp(tb testing.TB, primary *Cluster) {
 	}
 	ask(primary, "select pg_current_wal_lsn()::text", &want)
 	for done := false; !done; {
-		ask(c, "select pg_last_wal_replay_lsn() >= $1::text::pg_lsn", &done, want)
+		ask(c, "select coalesce(pg_last_wal_replay_lsn() >= $1::text::pg_lsn, false)", &done, want)
 	}
 }
