@@ -44,8 +44,8 @@ type Config struct {
 	OnlyRun string
 	// Lease is for how long a task is held without a sign of life from its process. Default 30 s.
 	Lease time.Duration
-	// Grace is how long attempts may go on once Run was told to stop, and how long they may then take to heed the end of
-	// their context. Default 10 s.
+	// Grace is how long attempts may go on once Run was told to stop, and how long, with 5 s added, they may then take to heed the
+	// end of their context. Default 10 s.
 	Grace time.Duration
 	// Secrets finds the secrets that the env and headers of steps name; it is called from many goroutines. Values are never
 	// stored, and one of 4 bytes or more is masked wherever an attempt of this process says it: in outputs, errors and logs.

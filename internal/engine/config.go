@@ -32,8 +32,8 @@ type Config struct {
 	Lease time.Duration
 	// Renew is the time between two renewals of a lease. Default: a third of Lease.
 	Renew time.Duration
-	// Grace is how long attempts may go on after Run was told to stop, and once more how long they may take to heed the end
-	// of their context. Default 10 s.
+	// Grace is how long attempts may go on after Run was told to stop, and once more, with 5 s added, how long they may take
+	// to heed the end of their context: a handler may give what it executes all of Grace to end by itself. Default 10 s.
 	Grace time.Duration
 	// Flush is how long Run, once told to stop, tries to settle what is finished while the store does not answer. Default 30 s.
 	Flush time.Duration

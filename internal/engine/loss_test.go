@@ -311,6 +311,30 @@ func TestPoliteShutdownLetsAttemptsFinishWithinTheGrace(t *testing.T) {
 	})
 }
 
+// A handler that gives its program all of the grace, and kills it then, has given its task back by the time the engine leaves.
+//
+// A9
+func TestPoliteShutdownWaitsForHandlersThatKillAfterTheGrace(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		w.define(one)
+		const grace = 2 * time.Second
+		_, stop := w.engine(engine.Config{Grace: grace}, handlers{"work": func(ctx context.Context, _ *engine.Attempt) (json.RawMessage, error) {
+			<-ctx.Done()
+			pass(grace + time.Second)
+			return nil, ctx.Err()
+		}})
+		id := w.start("one", "null")
+		pass(time.Second)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if got := w.kinds(id, "work"); !slices.Equal(got, []machine.EventKind{machine.TaskReleased}) {
+			t.Errorf("journal has %v", got)
+		}
+	})
+}
+
 // A9
 func TestShutdownNamesHandlersThatDoNotReturn(t *testing.T) {
 	t.Parallel()

@@ -131,13 +131,17 @@ func (e *Engine) watch(ctx context.Context) {
 	}
 }
 
+// heed is what a handler gets beyond Grace: one that kills after Grace what does not end has returned soon after, and on a busy
+// machine not at once.
+const heed = 5 * time.Second
+
 // leave is the polite shutdown.
 func (e *Engine) leave(ctx context.Context) error {
 	e.Drain()
 	_ = e.BeatOnce(ctx) // so that others see it draining; a fault was logged
 	e.await(ctx, e.cfg.Grace, func() bool { return e.running() == 0 })
 	e.Interrupt()
-	e.await(ctx, e.cfg.Grace, func() bool { return e.running() == 0 && !e.bringing() }) // what is brought now is interrupted
+	e.await(ctx, e.cfg.Grace+heed, func() bool { return e.running() == 0 && !e.bringing() }) // what is brought now is interrupted
 	e.await(ctx, e.cfg.Flush, func() bool { return e.pending() == 0 })
 	var left []error
 	if n := e.pending(); n > 0 {
@@ -150,7 +154,7 @@ func (e *Engine) leave(ctx context.Context) error {
 	if n := e.running(); n > 0 {
 		left = append(left, fmt.Errorf("handlers that did not return: %d", n))
 	} else if own {
-		c, cancel := context.WithTimeout(ctx, e.cfg.Grace)
+		c, cancel := context.WithTimeout(ctx, e.cfg.Grace+heed)
 		if !g.Wait(c) {
 			left = append(left, errors.New("handlers of lost attempts did not return"))
 		}
