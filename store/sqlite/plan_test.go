@@ -233,36 +233,58 @@ func backlog(t *testing.T, s *Store, deep, lanes, ended int) {
 // finding the lanes that hold work with how much lies in one.
 func TestAClaimCostsTheSameHoweverMuchThereIs(t *testing.T) {
 	t.Parallel()
-	cost := func(fill func(s *Store)) time.Duration {
-		s := open(t, filepath.Join(t.TempDir(), "claim.db"), Options{})
-		startRuns(t, s, 400) // lane 1
-		fill(s)
-		best := time.Hour
-		for i := range 40 {
-			began := time.Now()
-			if _, err := s.Stocked(t.Context(), 0, 3); err != nil {
-				t.Fatal(err)
-			}
-			got, err := s.Claim(t.Context(), store.Claim{
-				Owner: "o", Token: int64(i + 1), Lease: time.Minute, Limit: 10, Lanes: []store.LaneLimit{{Lane: 1, Limit: 10}},
-			})
-			if err != nil || len(got) != 10 {
-				t.Fatal(len(got), err)
-			}
-			best = min(best, time.Since(began))
-		}
-		return best
-	}
-	alone := cost(func(*Store) {})
+	const least, most, limit = 20, 400, 10 // rounds, and tasks of a claim
+	stores, best := map[string]*Store{}, map[string]time.Duration{}
 	for name, fill := range map[string]func(s *Store){
+		"nothing":                     func(*Store) {},
 		"a long line in another lane": func(s *Store) { backlog(t, s, 60_000, 0, 0) },
 		"many lanes":                  func(s *Store) { backlog(t, s, 0, 10_000, 0) },
 		"a long history":              func(s *Store) { backlog(t, s, 0, 0, 60_000) },
 	} {
-		if got := cost(fill); got > 4*alone+time.Millisecond {
-			t.Errorf("beside %s a claim takes %s, alone %s", name, got, alone)
+		s := open(t, filepath.Join(t.TempDir(), "claim.db"), Options{})
+		startRuns(t, s, most*limit) // lane 1
+		fill(s)
+		c := <-s.writer
+		if err := c.Do("pragma synchronous = off"); err != nil { // what the disk takes is not what is compared
+			t.Fatal(err)
+		}
+		s.writer <- c
+		stores[name], best[name] = s, time.Hour
+	}
+	dear := func() (names []string) {
+		for name, took := range best {
+			if took > 4*best["nothing"]+time.Millisecond {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	// In turns, so that whatever else this machine does befalls all alike, and for as long as it may have befallen one alone.
+	for round := 1; round <= least || round <= most && len(dear()) > 0; round++ {
+		for name, s := range stores {
+			best[name] = min(best[name], costOfAClaim(t, s, int64(round), limit))
 		}
 	}
+	for _, name := range dear() {
+		t.Errorf("beside %s a claim takes %s, beside nothing %s", name, best[name], best["nothing"])
+	}
+}
+
+// costOfAClaim finds the lanes that hold work, claims so many tasks, and gives what both took.
+func costOfAClaim(t *testing.T, s *Store, token int64, limit int) time.Duration {
+	t.Helper()
+	began := time.Now()
+	if _, err := s.Stocked(t.Context(), 0, 3); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Claim(t.Context(), store.Claim{
+		Owner: "o", Token: token, Lease: time.Minute, Limit: limit, Lanes: []store.LaneLimit{{Lane: 1, Limit: limit}},
+	})
+	took := time.Since(began)
+	if err != nil || len(got) != limit {
+		t.Fatal(len(got), err)
+	}
+	return took
 }
 
 // Q6
