@@ -39,7 +39,7 @@ func init() {
 
 // pruneAll gives an order for every run that has succeeded, so many at a time.
 func pruneAll(limit int) store.PruneOrder {
-	later := machine.TimeOf(time.Now().Add(time.Hour))
+	later := newHandClock().time().Add(time.Hour) // whatever day this machine takes it to be
 	return store.PruneOrder{Tenant: "default", Before: map[machine.Status]machine.Time{machine.Succeeded: later}, Limit: limit}
 }
 
@@ -217,13 +217,17 @@ func TestRunningWorkDoesNotNoticePruning(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "millrace.db")
 	s := open(t, path, Options{Clock: newHandClock().time})
 	endRuns(t, s, 300, 60, 200)
-	var work sync.WaitGroup
+	const workers = 2
+	var work, begun sync.WaitGroup
 	var mu sync.Mutex
 	live, longest := []string{}, time.Duration(0)
 	done := make(chan struct{})
-	for worker := range 2 {
+	begun.Add(workers)
+	for worker := range workers {
 		work.Go(func() {
-			for token := int64(worker + 1); ; token += 2 {
+			here := sync.OnceFunc(begun.Done)
+			defer here()
+			for token := int64(worker + 1); ; token += workers {
 				select {
 				case <-done:
 					return
@@ -245,9 +249,11 @@ func TestRunningWorkDoesNotNoticePruning(t *testing.T) {
 				mu.Lock()
 				live, longest = append(live, st.Run.ID), max(longest, time.Since(began))
 				mu.Unlock()
+				here()
 			}
 		})
 	}
+	begun.Wait() // however soon the pruning would be over
 	n := prune(t, s, pruneAll(0))
 	close(done)
 	work.Wait()
