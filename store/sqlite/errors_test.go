@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -142,7 +141,7 @@ func TestADatabaseLockedForGoodIsReportedAfterABoundedWait(t *testing.T) {
 		t.Run(lock.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "millrace.db")
-			if err := open(t, path, impatient).Close(); err != nil {
+			if err := open(t, path, Options{}).Close(); err != nil {
 				t.Fatal(err)
 			}
 			script(t, path, lock.statements)
@@ -403,6 +402,9 @@ func TestARowOfGarbageStopsNoOther(t *testing.T) {
 
 func init() {
 	roles["forbidden"] = func(path string) error {
+		if err := becomeNobody(); err != nil {
+			return err
+		}
 		_, err := Open(context.Background(), path, Options{})
 		var e *store.StoreError
 		if !errors.Is(err, store.ErrUnusable) || !errors.As(err, &e) || !strings.Contains(e.Hint, "right to") {
@@ -412,23 +414,14 @@ func init() {
 	}
 }
 
-// asNobody makes cmd run without rights where this test has those of the superuser, whom nothing is forbidden.
-func asNobody(t *testing.T, cmd *exec.Cmd, folder string) {
-	t.Helper()
+// becomeNobody gives up the rights of the superuser, whom nothing is forbidden. The program that is to be nobody's is not copied
+// for that: a file that was just written cannot be executed while a process that another test starts has it open.
+func becomeNobody() error {
 	if os.Geteuid() != 0 {
-		return
-	}
-	program, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Path = filepath.Join(folder, "program")
-	if err := os.WriteFile(cmd.Path, program, 0o755); err != nil {
-		t.Fatal(err)
+		return nil
 	}
 	const nobody = 65534
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	cmd.Dir = folder
+	return errors.Join(syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody))
 }
 
 func TestWhatOneMayNotWriteIsSaid(t *testing.T) {
@@ -441,20 +434,14 @@ func TestWhatOneMayNotWriteIsSaid(t *testing.T) {
 	if err := open(t, used, Options{}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	var commands []*exec.Cmd
-	for _, path := range []string{filepath.Join(folder, "new.db"), used} {
-		cmd := inRole(t, "forbidden", path)
-		asNobody(t, cmd, folder)
-		commands = append(commands, cmd)
-	}
 	if err := os.Chmod(folder, 0o555); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(used, 0o444); err != nil {
 		t.Fatal(err)
 	}
-	for _, cmd := range commands {
-		if err := cmd.Run(); err != nil {
+	for _, path := range []string{filepath.Join(folder, "new.db"), used} {
+		if err := inRole(t, "forbidden", path).Run(); err != nil {
 			t.Error(err)
 		}
 	}
