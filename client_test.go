@@ -310,7 +310,7 @@ steps:
 // until waits for a view, for changes of the store in between.
 func (b *bench) until(id string, good func(*millrace.View) bool) *millrace.View {
 	b.t.Helper()
-	ctx, stop := context.WithTimeout(b.t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(b.t.Context(), 2*time.Minute)
 	defer stop()
 	changed := make(chan struct{}, 1)
 	go func() {
@@ -457,7 +457,7 @@ steps:
 	for _, w := range v.Waiting {
 		text := w.Path + " " + w.For
 		if w.Until != nil {
-			text += " " + w.Until.Sub(*v.StartedAt).Round(time.Minute).String()
+			text += " " + w.Until.Sub(*v.StartedAt).Round(10*time.Minute).String()
 		}
 		if w.Needs != "" {
 			text += ": " + w.Needs
