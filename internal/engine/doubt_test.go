@@ -171,7 +171,7 @@ func TestWhatALostAnswerHoldsIsGivenBackWhenNoSlotIsFree(t *testing.T) {
 // late is a store that carries claims and settlements out at once, and answers late.
 type late struct {
 	store.Store
-	asked chan string
+	asked chan string // the calls that are in flight; roomy, so that none goes by unheard
 }
 
 func (l *late) Claim(ctx context.Context, c store.Claim) ([]store.Claimed, error) {
@@ -185,10 +185,7 @@ func (l *late) Settle(ctx context.Context, all []store.Settlement) ([]store.Sett
 }
 
 func (l *late) answer(ctx context.Context, op string) error {
-	select {
-	case l.asked <- op:
-	default:
-	}
+	l.asked <- op
 	pass(300 * time.Millisecond)
 	return ctx.Err()
 }
@@ -203,7 +200,7 @@ func TestWhatACallBringsToAProcessThatLeavesIsNotKept(t *testing.T) {
 			in(t, func(w *world) {
 				w.define("workflow: two\nversion: 1\nsteps:\n  a: { task: work }\n  b: { after: a, task: work }\n")
 				id := w.start("two", "null")
-				l := &late{Store: w.memory, asked: make(chan string)}
+				l := &late{Store: w.memory, asked: make(chan string, 1_000)}
 				_, stop := w.runs(l, engine.Config{Grace: time.Second, Handlers: map[string]engine.Handler{"work": engine.HandlerFunc(ok)}})
 				for got := ""; got != op; {
 					got = <-l.asked
