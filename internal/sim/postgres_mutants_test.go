@@ -46,7 +46,7 @@ func TestPlantedFaultsAreFoundOnPostgreSQL(t *testing.T) {
 // finds fails the test unless one of some seeds finds a planted fault.
 func (g *ground) finds(name string, from uint64, run func(seed uint64) sim.Report) {
 	g.Helper()
-	for seed := from; seed < from+5; seed++ {
+	for seed := from; seed < from+20; seed++ {
 		if r := run(seed); len(r.Faults) > 0 {
 			g.Logf("%s: seed %d: %.200s", name, seed, r.Faults[0])
 			return

@@ -31,6 +31,14 @@ const doomed = `create sequence millrace.doom;
 	end $$;
 	create trigger die before insert on millrace.journal for each row execute function millrace.die()`
 
+// alone has no vacuum come by, which would have the server plan differently from one moment of real time to another. Each
+// simulation begins with empty tables.
+const alone = `do $$ declare t text; begin
+		for t in select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'millrace' loop
+			execute 'alter table ' || t || ' set (autovacuum_enabled = off)';
+		end loop;
+	end $$`
+
 // prepared fills the database that those of the simulations are copies of.
 func prepared(ctx context.Context, url string) error {
 	s, err := postgres.Open(ctx, url, postgres.Options{Migrate: true, NoHints: true})
@@ -41,7 +49,7 @@ func prepared(ctx context.Context, url string) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	_, err = conn.PgConn().Exec(ctx, byHand+";"+doomed).ReadAll()
+	_, err = conn.PgConn().Exec(ctx, byHand+";"+doomed+";"+alone).ReadAll()
 	return errors.Join(err, conn.Close(ctx), s.Close())
 }
 
@@ -93,7 +101,7 @@ func (g *ground) open(now func() machine.Time) (store.Store, error) {
 	if g.opened++; g.opened == 1 {
 		name = "witness"
 	}
-	s, err := postgres.Open(g.Context(), g.url+"&application_name="+name, postgres.Options{NoHints: true, MaxConns: 2})
+	s, err := postgres.Open(g.Context(), g.url+"&application_name="+name, postgres.Options{NoHints: true, MaxConns: 2, Timeout: patience})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/millrace-go/millrace/internal/sim"
 	"github.com/millrace-go/millrace/machine"
@@ -20,6 +21,10 @@ import (
 // ciSeeds is how many seeds the tests run in memory when nobody says otherwise; with the race detector, which there is nothing
 // for on one goroutine, a tenth.
 const ciSeeds = 2000
+
+// patience is how long a call of a database may take: the simulated processes wait for none, and a machine that stands still for a
+// while is no fault of theirs.
+const patience = time.Hour
 
 // few gives the first number, or the second where the tests have to be quick.
 func few(n, quick int) int {
@@ -134,7 +139,7 @@ func TestSeedsHoldTheInvariantsOnSQLite(t *testing.T) {
 			o := chosen
 			o.Handles = 2
 			o.Open = func(now func() machine.Time) (store.Store, error) {
-				return sqlite.Open(t.Context(), path, sqlite.Options{Clock: now})
+				return sqlite.Open(t.Context(), path, sqlite.Options{Clock: now, BusyTimeout: patience, CallTimeout: patience})
 			}
 			return sim.Run(t.Context(), seed, o)
 		}
