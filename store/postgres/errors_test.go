@@ -73,10 +73,11 @@ func TestADatabaseThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 		"no right to use":   {fixed(tcp(pgcluster.Secured, pgcluster.Secret, c.Copy(t, "plain", migrated))), Options{}, store.ErrUnusable, "right"},
 		"another encoding": {func(t *testing.T) string {
 			t.Helper()
-			if err := c.Exec(t.Context(), "postgres", "create database ascii encoding 'SQL_ASCII' template template0 locale 'C'"); err != nil {
+			name := "ascii_" + c.Database(t)
+			if err := c.Exec(t.Context(), "postgres", "create database "+name+" encoding 'SQL_ASCII' template template0 locale 'C'"); err != nil {
 				t.Fatal(err)
 			}
-			return c.URL("ascii")
+			return c.URL(name)
 		}, Options{Migrate: true}, store.ErrUnusable, "UTF8"},
 		"read-only": {func(t *testing.T) string {
 			t.Helper()
@@ -144,28 +145,43 @@ func TestAServerThatComesBackIsUsedAgain(t *testing.T) {
 	}
 }
 
-// blocked gives a call that waits for a lock that free gives back, or the end of its connection.
-func blocked(t *testing.T, s *Store, url string, call func(ctx context.Context) error) (ended <-chan error, free func()) {
+// locked has a connection keep everybody from the workflows, until free is called.
+func locked(t *testing.T, url string) (conn *pgx.Conn, free func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	free = func() {
-		if err := conn.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	}
 	if _, err := conn.Exec(t.Context(), "begin; lock table millrace.workflows in access exclusive mode", pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
 	}
+	return conn, func() {
+		ctx := context.WithoutCancel(t.Context())
+		_, err := conn.Exec(ctx, "rollback", pgx.QueryExecModeSimpleProtocol) // who closes is not gone at once
+		if err = errors.Join(err, conn.Close(ctx)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// waitingSQL finds who waits for that lock.
+const waitingSQL = "from pg_locks where not granted and relation = 'millrace.workflows'::regclass"
+
+// blocked gives a call that waits for a lock that free gives back, or the end of its connection.
+func blocked(t *testing.T, url string, call func(ctx context.Context) error) (ended <-chan error, free func()) {
+	t.Helper()
+	conn, free := locked(t, url)
 	out := make(chan error, 1)
 	go func() { out <- call(t.Context()) }()
 	for waiting := 0; waiting == 0; {
-		err := conn.QueryRow(t.Context(), "select count(*) from pg_locks where not granted and relation = 'millrace.workflows'::regclass",
-			pgx.QueryExecModeSimpleProtocol).Scan(&waiting)
+		err := conn.QueryRow(t.Context(), "select count(*) "+waitingSQL, pgx.QueryExecModeSimpleProtocol).Scan(&waiting)
 		if err != nil {
 			t.Fatal(err)
+		}
+		select {
+		case err := <-out:
+			t.Fatalf("it did not wait: %v", err)
+		default:
 		}
 	}
 	return out, free
@@ -176,13 +192,9 @@ func TestAConnectionThatIsLostUnderACallIsToldAndReplaced(t *testing.T) {
 	c := pgcluster.Shared(t)
 	name := c.Copy(t, "plain", migrated)
 	s := open(t, c.URL(name), Options{MaxConns: 2})
-	ended, free := blocked(t, s, c.URL(name), func(ctx context.Context) error {
-		_, err := s.Workflows(ctx, "acme")
-		return err
-	})
+	ended, free := blocked(t, c.URL(name), workflows(s))
 	defer free()
-	err := c.Exec(t.Context(), "postgres", "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and datname = '"+name+"'")
-	if err != nil {
+	if err := c.Exec(t.Context(), name, "select pg_terminate_backend(pid) "+waitingSQL); err != nil {
 		t.Fatal(err)
 	}
 	fault(t, <-ended, store.ErrUnavailable, "")
@@ -196,10 +208,7 @@ func TestACallWaitsForAConnectionNoLongerThanItsTimeout(t *testing.T) {
 	c := pgcluster.Shared(t)
 	name := c.Copy(t, "plain", migrated)
 	s := open(t, c.URL(name), Options{MaxConns: 1, NoHints: true})
-	ended, free := blocked(t, s, c.URL(name), func(ctx context.Context) error {
-		_, err := s.Workflows(ctx, "acme")
-		return err
-	})
+	ended, free := blocked(t, c.URL(name), workflows(s))
 	hurried := *s.o.within(50 * time.Millisecond)
 	second := &Store{o: hurried, tables: s.tables, pool: s.pool, closing: s.closing, place: s.place}
 	_, err := second.Clock(t.Context())
@@ -226,7 +235,7 @@ func (o Options) within(d time.Duration) *Options {
 func TestANewerSchemaThatServesThisProgramIsUsed(t *testing.T) {
 	t.Parallel()
 	c := pgcluster.Shared(t)
-	name := c.Copy(t, "plain", migrated)
+	name := c.Copy(t, "standing", standingStill)
 	works := func(s *Store) {
 		t.Helper()
 		for _, h := range (&watched{Store: s}).calls(nil) {
@@ -261,7 +270,7 @@ func TestOfManyThatMigrateAtOnceAllFindItDone(t *testing.T) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				s, err := Open(t.Context(), url, Options{MaxConns: 1, Migrate: true})
+				s, err := Open(t.Context(), url, Options{MaxConns: 1, Migrate: true, Timeout: patience})
 				if err != nil {
 					t.Error(err)
 					return

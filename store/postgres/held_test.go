@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/millrace-go/millrace/internal/pgcluster"
-	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
 
@@ -16,9 +15,9 @@ import (
 func TestARunThatSomebodyHoldsKeepsNoOtherOfItsBatchWaiting(t *testing.T) {
 	t.Parallel()
 	c := pgcluster.Shared(t)
-	url := c.URL(c.Copy(t, "plain", migrated))
+	url := c.URL(c.Copy(t, "standing", standingStill))
 	s := open(t, url, Options{MaxConns: 4, NoHints: true})
-	benchStartAll(t, s, 3)
+	benchStartAll(t, s, 3, atStand)
 	claimed, err := s.Claim(t.Context(), store.Claim{
 		Owner: "me", Token: 1, Lease: time.Minute, Limit: 3, Lanes: []store.LaneLimit{{Lane: 1, Limit: 3}},
 	})
@@ -38,7 +37,7 @@ func TestARunThatSomebodyHoldsKeepsNoOtherOfItsBatchWaiting(t *testing.T) {
 	}
 	var settlements []store.Settlement
 	for i := range claimed {
-		settlements = append(settlements, benchOutcome(&claimed[i], machine.TimeOf(time.Now()), false, store.HandOver{}))
+		settlements = append(settlements, benchOutcome(&claimed[i], standing, false, store.HandOver{}))
 	}
 	type answer struct {
 		out []store.Settled
@@ -50,6 +49,11 @@ func TestARunThatSomebodyHoldsKeepsNoOtherOfItsBatchWaiting(t *testing.T) {
 		answers <- answer{out, err}
 	}()
 	for ended := 0; ended < 2; { // until the others are there for everybody
+		select {
+		case early := <-answers:
+			t.Fatalf("answered while a run was held: %+v, %v", early.out, early.err)
+		default:
+		}
 		if err := conn.QueryRow(t.Context(), "select count(*) from millrace.runs where status = 'succeeded'").Scan(&ended); err != nil {
 			t.Fatal(err)
 		}

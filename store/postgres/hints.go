@@ -245,12 +245,15 @@ func (h *hints) listen(ctx context.Context) error {
 
 // probe sends a notification on another connection and waits for it.
 func (h *hints) probe(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, probeWithin)
-	defer cancel()
 	question := h.me + "?"
-	if _, err := h.s.pool.Exec(ctx, "select pg_notify($1, $2)", h.channel(), question); err != nil {
+	call, cancel := context.WithTimeout(ctx, h.s.o.Timeout)
+	_, err := h.s.pool.Exec(call, "select pg_notify($1, $2)", h.channel(), question)
+	cancel()
+	if err != nil {
 		return err
 	}
+	ctx, cancel = context.WithTimeout(ctx, probeWithin) // from when it was sent: a server that is slow is not one that is deaf
+	defer cancel()
 	for {
 		got, err := conn.WaitForNotification(ctx)
 		switch {

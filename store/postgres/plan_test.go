@@ -73,9 +73,9 @@ func explained(t *testing.T, s *Store, fill func(p *pipeline)) map[string]*plann
 func TestDeadRowsUnderAnOldSnapshotAreWalkedOverRarely(t *testing.T) {
 	t.Parallel()
 	c := pgcluster.Shared(t)
-	name := c.Copy(t, "plain", migrated)
+	name := c.Copy(t, "standing", standingStill)
 	s := open(t, c.URL(name), Options{MaxConns: 2, NoHints: true})
-	benchStartAll(t, s, 500)
+	benchStartAll(t, s, 500, atStand)
 	old, err := pgx.Connect(t.Context(), c.URL(name))
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +107,9 @@ func TestDeadRowsUnderAnOldSnapshotAreWalkedOverRarely(t *testing.T) {
 		return out
 	}
 	s.floors.learn([]int64{1}, []int64{50}, []int64{math.MinInt64}, taken(claim()), floorSlow)
+	if learned, ok := s.floors.of[1]; ok { // it holds for as long as the test takes
+		s.floors.of[1] = floor{learned.rank, time.Now().Add(time.Hour)}
+	}
 	ranks, some := s.floors.use([]int64{1})
 	if !some {
 		t.Fatal("a slow claim has left no floor")
@@ -123,7 +126,7 @@ func TestDeadRowsUnderAnOldSnapshotAreWalkedOverRarely(t *testing.T) {
 func TestTheHappyPathOfARunTouchesNoIndexOfRuns(t *testing.T) {
 	t.Parallel()
 	c := pgcluster.Shared(t)
-	s := open(t, c.URL(c.Copy(t, "plain", migrated)), Options{MaxConns: 1, NoHints: true})
+	s := open(t, c.URL(c.Copy(t, "standing", standingStill)), Options{MaxConns: 1, NoHints: true})
 	const runs = 20
 	var last string
 	if err := startSome(t.Context(), s, runs, &last); err != nil {
@@ -160,8 +163,8 @@ func taken(claimed []store.Claimed) []brought {
 func TestAFloorIsForgottenWhenALaneIsEmptied(t *testing.T) {
 	t.Parallel()
 	c := pgcluster.Shared(t)
-	s := open(t, c.URL(c.Copy(t, "plain", migrated)), Options{MaxConns: 2, NoHints: true})
-	benchStartAll(t, s, 10)
+	s := open(t, c.URL(c.Copy(t, "standing", standingStill)), Options{MaxConns: 2, NoHints: true})
+	benchStartAll(t, s, 10, atStand)
 	s.floors.of = map[int64]floor{1: {math.MaxInt64, time.Now().Add(time.Hour)}}
 	out, err := s.Claim(t.Context(), store.Claim{
 		Owner: "plan", Token: 77, Lease: time.Minute, Limit: 50, Lanes: []store.LaneLimit{{Lane: 1, Limit: 50}},

@@ -223,11 +223,11 @@ func heldOf(claimed []store.Claimed) []store.Held {
 	return out
 }
 
-// startSome starts n runs, and leaves the id of the last one.
+// startSome starts n runs in a database whose clock stands, and leaves the id of the last one.
 func startSome(ctx context.Context, s *Store, n int, last *string) error {
 	starts := make([]store.Start, n)
 	for i := range starts {
-		starts[i] = benchStart(machine.TimeOf(time.Now()))
+		starts[i] = benchStart(standing)
 		starts[i].Run.Key = starts[i].Run.ID
 	}
 	out, err := s.Start(ctx, starts)
@@ -245,7 +245,7 @@ func startSome(ctx context.Context, s *Store, n int, last *string) error {
 
 // settleSome settles what is held with effects of every kind: one by one it goes by statements of its own.
 func settleSome(ctx context.Context, s *Store, held []store.Claimed, more bool) error {
-	now := machine.TimeOf(time.Now())
+	now := standing
 	settlements := make([]store.Settlement, len(held))
 	for i := range held {
 		going := more && i%2 == 0
@@ -371,7 +371,7 @@ func (of *situation) check(t *testing.T, when string, loaded bool, small []int64
 func TestHotStatementsWalkTheirIndex(t *testing.T) {
 	t.Parallel()
 	c := pgcluster.Shared(t)
-	name := c.Copy(t, "plain", migrated)
+	name := c.Copy(t, "standing", standingStill)
 	exec := func(statements ...string) {
 		t.Helper()
 		if err := c.Exec(t.Context(), name, statements...); err != nil {
