@@ -198,19 +198,21 @@ func handleWatch(f *fixture) {
 	}
 }
 
-// wakes repeats work until a wake comes, at most a hundred times.
+// wakes repeats work until a wake comes, which it does soon but on a machine that is slow and busy.
 func (f *fixture) wakes(what string, wakes <-chan struct{}, work func(n int)) {
 	f.Helper()
-	f.tokens += many
-	for n := range 100 {
+	f.tokens += 10 * many
+	ctx, cancel := context.WithTimeout(f.ctx, 2*time.Minute)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ctx.Err() == nil; n++ {
 		work(int(f.tokens) + n)
-		patience, cancel := context.WithTimeout(f.ctx, 50*time.Millisecond)
 		select {
 		case <-wakes:
-			cancel()
 			return
-		case <-patience.Done():
-			cancel()
+		case <-tick.C:
+		case <-ctx.Done():
 		}
 	}
 	f.Fatalf("%s: nobody was woken", what)
