@@ -89,9 +89,6 @@ func (c *Client) Journal(ctx context.Context, tenant, id string, after int64, li
 	if err != nil {
 		return nil, fmt.Errorf("journal of run %s: %w", id, err)
 	}
-	if len(rows) == 0 && after == 0 {
-		return nil, fmt.Errorf("run %s: %w", id, store.ErrNotFound)
-	}
 	out := make([]JournalEntry, 0, len(rows))
 	for _, e := range rows {
 		out = append(out, JournalEntry{

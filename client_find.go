@@ -94,9 +94,6 @@ func (c *Client) findEnding(ctx context.Context, tenant, ref string) (string, er
 // Run gives a run as it stands in a list. A run of another tenant is ErrNotFound.
 func (c *Client) Run(ctx context.Context, tenant, id string) (RunSummary, error) {
 	state, err := c.st.State(ctx, tenant, id, nil, nil)
-	if err == nil && state.Run == nil {
-		err = store.ErrNotFound
-	}
 	if err != nil {
 		return RunSummary{}, fmt.Errorf("run %s: %w", id, err)
 	}

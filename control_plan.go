@@ -47,7 +47,7 @@ func (c *Client) UndoPlan(ctx context.Context, tenant, run string) ([]PlannedUnd
 	}
 	out := make([]PlannedUndo, 0, len(paths))
 	for _, path := range paths {
-		out = append(out, PlannedUndo{Path: path, Task: path + "~undo"})
+		out = append(out, PlannedUndo{Path: path, Task: path + machine.UndoSuffix})
 	}
 	return out, nil
 }

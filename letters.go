@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/millrace-go/millrace/internal/engine"
@@ -22,6 +23,19 @@ type DeadLetter struct {
 	Error     *machine.Error      `json:"error"`
 	CreatedAt *time.Time          `json:"created_at"`
 	ClosedAt  *time.Time          `json:"closed_at"`
+}
+
+// Help gives the command that helps with a dead letter; for one that is over, the one that shows its run.
+func (l *DeadLetter) Help() string {
+	switch {
+	case l.State != machine.LetterOpen:
+		return "millrace show " + ending(l.Run)
+	case l.Kind == machine.LetterFailure:
+		return "millrace retry " + ending(l.Run)
+	case l.Kind == machine.LetterFinally:
+		return "millrace dead drop " + strconv.FormatInt(l.ID, 10)
+	}
+	return "millrace dead redrive " + strconv.FormatInt(l.ID, 10)
 }
 
 // LetterError is an order on a dead letter that is not open any more.

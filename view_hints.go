@@ -7,7 +7,7 @@ import (
 	"github.com/millrace-go/millrace/machine"
 )
 
-// hints say what a person can do about an error code of FORMAT 5.
+// hints say what a person can do about an error code of docs/format.md 5.
 var hints = map[string]string{
 	machine.CodeLost:       "the process that ran it died or was cut off; if it dies of this step, look at the step's memory and time",
 	machine.CodePanic:      "a handler panicked: its stack is in the journal entry of the attempt",

@@ -85,21 +85,18 @@ func (h *history) ordered(e store.Entry) {
 
 // activity finds what is known of the activation or the compensation at a path.
 func (h *history) activity(path string) *activity {
-	if of, ok := strings.CutSuffix(path, undoSuffix); ok {
+	if of, ok := strings.CutSuffix(path, machine.UndoSuffix); ok {
 		return h.undos[of]
 	}
 	return h.steps[path]
 }
-
-// undoSuffix ends the path of a compensation.
-const undoSuffix = "~undo"
 
 func (h *history) attempt(e store.Entry) *activity {
 	a := h.activity(e.Path)
 	if a == nil {
 		a = &activity{}
 	}
-	if of, ok := strings.CutSuffix(e.Path, undoSuffix); ok {
+	if of, ok := strings.CutSuffix(e.Path, machine.UndoSuffix); ok {
 		h.undos[of] = a
 	} else {
 		h.steps[e.Path] = a

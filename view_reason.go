@@ -1,10 +1,6 @@
 package millrace
 
-import (
-	"strconv"
-
-	"github.com/millrace-go/millrace/machine"
-)
+import "github.com/millrace-go/millrace/machine"
 
 // runReason says more about a run than its status does: who paused, cancelled or aborted it, and why; else what stops it.
 func runReason(run *machine.Run, h *history) string {
@@ -33,19 +29,6 @@ func (o *ordered) words(what string) string {
 		return what + "by " + by
 	}
 	return what + "by " + by + ": " + o.reason
-}
-
-// Help gives the command that helps with a dead letter; for one that is over, the one that shows its run.
-func (l *DeadLetter) Help() string {
-	switch {
-	case l.State != machine.LetterOpen:
-		return "millrace show " + ending(l.Run)
-	case l.Kind == machine.LetterFailure:
-		return "millrace retry " + ending(l.Run)
-	case l.Kind == machine.LetterFinally:
-		return "millrace dead drop " + strconv.FormatInt(l.ID, 10)
-	}
-	return "millrace dead redrive " + strconv.FormatInt(l.ID, 10)
 }
 
 // ending is the part of a run's id by which people call it.

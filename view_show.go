@@ -132,9 +132,6 @@ func (f *Follower) readState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if state.Run == nil {
-		return store.ErrNotFound
-	}
 	if f.def == nil {
 		if f.def, err = f.c.defs.get(ctx, f.tenant, state.Run.Workflow, state.Run.Version); err != nil {
 			return err

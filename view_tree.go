@@ -35,13 +35,13 @@ func (t *tree) roots(ended bool) []*node {
 	t.index = map[string]*node{}
 	t.scope(nil, t.def.Body, t.run.Root)
 	if t.def.Finally != nil {
-		t.inside(nil, t.def.Finally, "finally")
+		t.inside(nil, t.def.Finally, t.run.FinallyPath(t.def))
 	}
 	switch {
 	case ended:
 		t.remembered("")
 	case t.def.Finally != nil:
-		t.remembered("finally")
+		t.remembered(t.run.FinallyPath(t.def))
 	}
 	t.underUndoing()
 	for _, n := range t.index {
@@ -177,7 +177,7 @@ func (t *tree) remembered(scope string) {
 		}
 		n := t.add(t.around(path), path, step)
 		n.Status = t.hist.steps[path].status
-		if n.Status == "failed" && catches(step, t.hist.steps[path].err) {
+		if e := t.hist.steps[path].err; n.Status == "failed" && e != nil && machine.Catches(step, e) {
 			n.Status = "caught"
 		}
 	}
@@ -199,15 +199,6 @@ func (t *tree) around(path string) *node {
 		}
 	}
 	return nil
-}
-
-func catches(step *workflow.Step, e *machine.Error) bool {
-	if e == nil || e.Final {
-		return false
-	}
-	return slices.ContainsFunc(step.Catch, func(c workflow.Catch) bool {
-		return (len(c.Only) == 0 || slices.Contains(c.Only, e.Code)) && !slices.Contains(c.Except, e.Code)
-	})
 }
 
 // compareIndexes compares the numbers in brackets of two paths, outermost first.

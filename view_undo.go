@@ -16,7 +16,7 @@ func (t *tree) dressUndo(n *node) {
 	if path == "" {
 		return
 	}
-	u := &UndoView{Path: path + undoSuffix}
+	u := &UndoView{Path: path + machine.UndoSuffix}
 	if h := t.hist.undos[path]; h != nil {
 		u.Status, u.Attempts, u.StartedAt, u.FinishedAt = h.status, h.attempts, moment(h.started), moment(h.finished)
 		u.Error = errorView(h.err, u.Path, h.errAt)
@@ -52,7 +52,7 @@ func (t *tree) before(n *node) string {
 func (t *tree) underUndoing() {
 	var paths []string
 	for path := range t.tasks {
-		of, ok := strings.CutSuffix(path, undoSuffix)
+		of, ok := strings.CutSuffix(path, machine.UndoSuffix)
 		if ok && t.index[of] == nil {
 			paths = append(paths, of)
 		}
@@ -83,7 +83,7 @@ func (t *tree) undone(n *node) string {
 		}
 		path = next
 	}
-	if _, live := t.tasks[path+undoSuffix]; live || t.hist.undos[path] != nil {
+	if _, live := t.tasks[path+machine.UndoSuffix]; live || t.hist.undos[path] != nil {
 		return path
 	}
 	return ""

@@ -170,3 +170,60 @@ steps:
 		t.Errorf("the last try is undone by %+v", u)
 	}
 }
+
+// O3: a failure that a catch took is shown as caught when its scope is gone too, whether the catch names its code or its family.
+func TestAViewShowsWhatWasCaughtInAScopeThatIsGone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.run()
+	id := b.start(`
+workflow: w
+steps:
+  - id: box
+    steps:
+      - { id: ask, task: do, with: { fail: http_404 }, catch: { only: [http_4xx], next: look } }
+      - { id: look, task: do, with: { fail: odd }, catch: { except: [passing], next: tell } }
+      - { id: tell, task: do }
+`, "", `{}`)
+	<-b.ended
+	v := b.show(id, millrace.ShowOptions{})
+	want := []string{"box succeeded", "box/ask caught http_404", "box/look caught odd", "box/tell succeeded"}
+	if diff := cmp.Diff(want, steps(v)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// O3: finally runs once more after a retry, and is shown while it does, as it was before.
+func TestAViewShowsFinallyOfARetriedRun(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ body, first, second string }{
+		"one step":  {"{ do: { task: do } }", "finally", "finally#2"},
+		"two steps": {"{ steps: [ { id: count, task: do }, { id: sweep, task: do } ] }", "finally/count", "finally#2/count"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, nil)
+			id := b.start("workflow: w\nfinally: "+test.body+"\nsteps: [ { id: a, task: do, with: { fail: odd } } ]\n", "", `{}`)
+			b.run()
+			<-b.ended
+			gate := make(chan struct{})
+			b.gates.Store(test.second, gate)
+			if _, err := b.client.Retry(t.Context(), "default", id, millrace.RetryOrder{}); err != nil {
+				t.Fatal(err)
+			}
+			for path := ""; path != test.second; path = <-b.begun {
+			}
+			for _, o := range []millrace.ShowOptions{{}, {Live: true}} {
+				shown := map[string]string{}
+				for _, s := range b.show(id, o).Steps {
+					shown[s.Path] = s.Status
+				}
+				if before := shown[test.first]; shown[test.second] != "running" || !o.Live && before != "succeeded" {
+					t.Errorf("with %+v: %v", o, shown)
+				}
+			}
+			close(gate)
+			<-b.ended
+		})
+	}
+}

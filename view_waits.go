@@ -113,7 +113,7 @@ func timerWait(t *tree, timer store.Timer) (WaitView, bool) {
 		return WaitView{}, false
 	}
 	if i == 0 { // the run's own: it begins then
-		return WaitView{For: ForTime, Since: moment(t.run.CreatedAt), Until: moment(timer.Due)}, timer.Key == "!start"
+		return WaitView{For: ForTime, Since: moment(t.run.CreatedAt), Until: moment(timer.Due)}, timer.Key == machine.TimerStart
 	}
 	n := t.index[timer.Key[:i]]
 	if n == nil {
@@ -123,10 +123,10 @@ func timerWait(t *tree, timer store.Timer) (WaitView, bool) {
 		return WaitView{}, false
 	}
 	w := WaitView{Path: n.Path, Until: moment(timer.Due)}
-	switch timer.Key[i+1:] {
-	case "wait", "delay", "every":
+	switch timer.Key[i:] {
+	case machine.TimerWait, machine.TimerDelay, machine.TimerEvery:
 		w.For, w.Since = ForTime, waitingSince(n.step, timer.Due)
-	case "retry":
+	case machine.TimerRetry:
 		w.For = ForRetry
 	default:
 		return w, false

@@ -102,7 +102,7 @@ func (t *turn) activate(p *place, i int, in, caught Data) {
 	}
 	if !s.IsTask {
 		if t.free++; t.free > maxFree && t.retrying == nil {
-			t.await(p, s, timerGo, t.run.At)
+			t.await(p, s, TimerGo, t.run.At)
 			return
 		}
 	}
@@ -135,7 +135,7 @@ func (t *turn) guard(p *place, s *workflow.Step) {
 		}
 	}
 	if s.Delay > 0 && !s.IsTask && !(t.retrying != nil && t.keeps(t.base(p, s))) {
-		t.await(p, s, timerDelay, t.run.At.Add(s.Delay))
+		t.await(p, s, TimerDelay, t.run.At.Add(s.Delay))
 		return
 	}
 	t.begin(p, s)

@@ -41,7 +41,8 @@ func NewRun(h Header) *Run {
 
 // Apply tells a run one event and gives the run after it and the effects, in the order in which they are to be carried out.
 // The argument is left as it was. An event that changes nothing gives the run back with the Seq that it had and no effects,
-// and is not to be journaled. The error is a *Need (load what it names and apply again), or wraps ErrDamaged or ErrNewer.
+// and is not to be journaled. The error is a *Need (load what it names and apply again), a *Refusal (an order that would be
+// unsafe: tell whoever gave it), or wraps ErrDamaged or ErrNewer; with any of them nothing has changed.
 func Apply(def *workflow.Definition, run *Run, ev Event) (after *Run, effects []Effect, err error) {
 	defer func() {
 		switch x := recover().(type) {
@@ -94,7 +95,7 @@ func (t *turn) failRun(why *Closing) {
 	}
 }
 
-// handle applies the event itself and says whether it changed anything. Each kind has a file of its own.
+// handle applies the event itself and says whether it changed anything.
 func (t *turn) handle() bool {
 	if t.run.Root == nil || t.run.Root.Run == nil {
 		panic("the root document is missing")
@@ -225,13 +226,14 @@ func (t *turn) peek(p *place) *Scope {
 	}
 	if !t.mine[p.path] {
 		sc = sc.clone()
-		t.own0(p.path)
+		t.touch(p.path)
 		t.run.Scopes[p.path] = sc
 	}
 	return sc
 }
 
-func (t *turn) own0(path string) {
+// touch notes that a document is this turn's own copy, and is to be saved.
+func (t *turn) touch(path string) {
 	if t.mine == nil {
 		t.mine = map[string]bool{}
 	}
@@ -246,13 +248,13 @@ func (t *turn) addScope(sc *Scope) {
 	if t.run.Scopes == nil {
 		t.run.Scopes = map[string]*Scope{}
 	}
-	t.own0(sc.Path)
+	t.touch(sc.Path)
 	t.run.Scopes[sc.Path] = sc
 }
 
 func (t *turn) dropScope(path string) {
 	t.run.past.dropped(path, t.run.Scopes[path])
-	t.own0(path)
+	t.touch(path)
 	t.run.Scopes[path] = nil
 }
 
@@ -274,7 +276,7 @@ func (t *turn) chunk(box string, i, n int) *Chunk {
 	if t.run.Chunks == nil {
 		t.run.Chunks = map[string]*Chunk{}
 	}
-	t.own0(path)
+	t.touch(path)
 	t.run.Chunks[path] = c
 	return c
 }

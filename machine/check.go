@@ -9,7 +9,7 @@ import (
 )
 
 // Check gives what is wrong with the documents of a run as far as they are loaded, in words: nothing for a sound run. It is
-// what property tests, the simulation and repair tools ask after every event (DESIGN 5).
+// what property tests, the simulation and repair tools ask after every event (the invariants of ARCHITECTURE.md).
 func Check(def *workflow.Definition, run *Run) []string {
 	c := checker{def: def, run: run}
 	if run.Root == nil || run.Root.Run == nil {
@@ -24,7 +24,7 @@ func Check(def *workflow.Definition, run *Run) []string {
 	}
 	c.scope(rootPlace(def), run.Root)
 	if run.final() != nil {
-		p := finallyPlace(def, 1+run.Root.Run.Control.Finals)
+		p := finallyPlace(def, run.finals())
 		if sc, known := run.Scopes[p.path]; known && sc == nil {
 			c.say("finally runs and has no document")
 		} else if known {
@@ -181,7 +181,7 @@ func LiveTasks(def *workflow.Definition, run *Run) []string {
 	add := func(d *Undoing) {
 		if d != nil && d.Task != nil && !d.Task.Stuck {
 			if path := run.recordPath(d.Task.Record); path != "" {
-				out = append(out, path+undoSuffix)
+				out = append(out, path+UndoSuffix)
 			}
 		}
 	}

@@ -210,7 +210,7 @@ func (r *Run) SetRoot(doc []byte) error {
 
 // Put adds a loaded child document to the run; a nil doc says that there is none at this path.
 func (r *Run) Put(path string, doc []byte) error {
-	if isChunk(path) {
+	if HoldsResults(path) {
 		if r.Chunks == nil {
 			r.Chunks = map[string]*Chunk{}
 		}
@@ -242,7 +242,7 @@ func (r *Run) Put(path string, doc []byte) error {
 
 // Known says whether the child document at path was loaded, or is known not to exist.
 func (r *Run) Known(path string) bool {
-	if isChunk(path) {
+	if HoldsResults(path) {
 		_, ok := r.Chunks[path]
 		return ok
 	}

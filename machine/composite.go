@@ -29,7 +29,7 @@ func (t *turn) beginComposite(p *place, s *workflow.Step) {
 	}
 	sc.States[s.Index] = StepOpen
 	if s.Timeout > 0 {
-		t.emit(SetTimer{Key: t.path(p, s) + timerTimeout, Due: t.run.At.Add(s.Timeout)})
+		t.emit(SetTimer{Key: t.path(p, s) + TimerTimeout, Due: t.run.At.Add(s.Timeout)})
 	}
 	if hasFor(s) && live.Since == 0 {
 		live.Since = t.run.At
@@ -135,8 +135,8 @@ func (t *turn) scopeDone(p *place, out Data) {
 	box.Open--
 	box.Good++
 	if box.Stop != nil {
-		if a, ok := s.Action.(*workflow.Map); ok && !p.catch {
-			t.keepResult(p, box, a, out)
+		if _, ok := s.Action.(*workflow.Map); ok && !p.catch {
+			t.keepResult(p, box, out)
 		}
 		t.checkBox(p.up, s)
 		return
@@ -150,7 +150,7 @@ func (t *turn) scopeDone(p *place, out Data) {
 		box.Outs[p.slot] = out
 		t.branchOver(p.up, s)
 	case *workflow.Map:
-		t.keepResult(p, box, a, out)
+		t.keepResult(p, box, out)
 		t.moreItems(p.up, s, a)
 	case *workflow.Loop:
 		t.passDone(p.up, s, a, out)
@@ -197,7 +197,7 @@ func (t *turn) endTry(p *place, s *workflow.Step) {
 		return
 	}
 	if live := t.scope(p).Live[s.Index]; live != nil && live.Box != nil && live.Box.Catch == 0 && live.Box.Stop == nil {
-		if key := t.path(p, s) + timerTimeout; t.ev.Kind != TimerFired || t.ev.Path != key {
+		if key := t.path(p, s) + TimerTimeout; t.ev.Kind != TimerFired || t.ev.Path != key {
 			t.cancelTimer(key)
 		}
 	}

@@ -56,7 +56,7 @@ func (t *turn) control() *ControlDoc {
 	return d.Control
 }
 
-// tidy drops the part again when it says nothing, so that a run costs nothing for what it never met.
+// tidyControl drops the part again when it says nothing, so that a run costs nothing for what it never met.
 func (t *turn) tidyControl() {
 	d := t.run.Root.Run
 	if c := d.Control; c != nil && c.Under == "" && c.PausedAt == 0 && len(c.SetAside) == 0 && c.Deadline == 0 && c.Parked == 0 &&
@@ -176,7 +176,7 @@ func (t *turn) cancelRequested() bool {
 		return true
 	}
 	if t.run.StartedAt == 0 {
-		t.cancelTimer(timerStart)
+		t.cancelTimer(TimerStart)
 		root.States = pendingStates(len(t.def.Body.Steps))
 		root.Left = len(root.States)
 	}
@@ -209,7 +209,7 @@ func (t *turn) abortRequested() bool {
 		}
 	}
 	root.Left = 0
-	e := &Error{Code: "aborted", Message: clip(t.order().Reason)}
+	e := &Error{Code: CodeAborted, Message: clip(t.order().Reason)}
 	if root.Stop != nil && root.Stop.Err != nil {
 		e = root.Stop.Err
 	}
@@ -227,7 +227,7 @@ func (t *turn) pauseRequested() bool {
 	t.run.Status = Paused
 	t.emit(HoldTasks{})
 	if c.Deadline != 0 {
-		t.cancelTimer(timerDeadline)
+		t.cancelTimer(TimerDeadline)
 	}
 	return true
 }
@@ -245,7 +245,7 @@ func (t *turn) resumeRequested() bool {
 	}
 	if c.Deadline != 0 {
 		c.Deadline += t.run.At - c.PausedAt
-		t.emit(SetTimer{Key: timerDeadline, Due: c.Deadline})
+		t.emit(SetTimer{Key: TimerDeadline, Due: c.Deadline})
 	}
 	c.Under, c.PausedAt, c.SetAside = "", 0, nil
 	return true
@@ -279,15 +279,15 @@ func (t *turn) setDeadline() {
 	}
 	c := t.control()
 	c.Deadline = t.run.At.Add(t.def.Deadline)
-	t.emit(SetTimer{Key: timerDeadline, Due: c.Deadline})
+	t.emit(SetTimer{Key: TimerDeadline, Due: c.Deadline})
 }
 
 // dropDeadline: a run that stops, is undone, or is in its finally has no deadline any more.
 func (t *turn) dropDeadline() {
 	if c := t.run.Root.Run.Control; c != nil && c.Deadline != 0 {
 		c.Deadline = 0
-		if !t.run.paused() && (t.ev.Kind != TimerFired || t.ev.Path != timerDeadline) {
-			t.cancelTimer(timerDeadline)
+		if !t.run.paused() && (t.ev.Kind != TimerFired || t.ev.Path != TimerDeadline) {
+			t.cancelTimer(TimerDeadline)
 		}
 	}
 }

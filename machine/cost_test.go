@@ -118,7 +118,7 @@ func TestUndoingCostsLinear(t *testing.T) {
 		undone := 0
 		for !w.status.Ended() && len(w.faults) == 0 {
 			for _, path := range sortedTasks(w) {
-				if strings.HasSuffix(path, undoSuffix) {
+				if strings.HasSuffix(path, UndoSuffix) {
 					undone++
 				}
 				w.tell(Event{Kind: TaskSucceeded, Path: path, Attempt: 1, Payload: json.RawMessage(`{"total": 12.5}`)})

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// MACHINE 1: a run whose journal is full fails wherever it stands, and so does its finally.
+// docs/machine.md 1: a run whose journal is full fails wherever it stands, and so does its finally.
 func TestAFullJournalEndsTheRun(t *testing.T) {
 	t.Parallel()
 	w := runs(t, "workflow: t\nfinally: { do: { task: h } }\nsteps:\n  - { id: a, task: h, compensate: { task: u } }\n  - { id: b, task: h }\n")

@@ -5,7 +5,8 @@ import "encoding/json"
 // EventKind names a fact that is told to a run.
 type EventKind string
 
-// The events that this version of the machine knows (MACHINE 1). Each has a file of its own with its rules.
+// The events that this version of the machine knows (docs/machine.md 1). What attempts tell has its rules in outcome.go and
+// task_late.go, what people order in control.go, letter_orders.go and retry_requested.go; each of the others has a file of its own.
 const (
 	RunStarted    EventKind = "run_started"    // Payload: the run's input
 	TaskSucceeded EventKind = "task_succeeded" // Path, Attempt; Payload: the output
@@ -86,7 +87,7 @@ func (e *Error) Error() string {
 	return e.Code + ": " + e.Message
 }
 
-// The codes that the machine and the engine themselves give (FORMAT 5).
+// The codes that the machine and the engine themselves give (docs/format.md 5).
 const (
 	CodeLost           = "lost"
 	CodePanic          = "panic"
@@ -103,4 +104,5 @@ const (
 	CodeOutcomeUnknown = "outcome_unknown"
 	CodeDeadline       = "deadline"
 	CodeCancelled      = "cancelled"
+	CodeAborted        = "aborted"
 )

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/millrace-go/millrace/expr"
 	"github.com/millrace-go/millrace/workflow"
@@ -59,6 +60,11 @@ func (t *turn) didFail(p *place, s *workflow.Step, e *Error) int {
 		return 0
 	}
 	return t.did(p, s, answered(e), Data{})
+}
+
+// Catches says whether a catch of the step takes an error by its code; what a catch asks besides (`when`) is not looked at.
+func Catches(s *workflow.Step, e *Error) bool {
+	return !e.Final && slices.ContainsFunc(s.Catch, func(c workflow.Catch) bool { return covers(c.Only, c.Except, e) })
 }
 
 func (t *turn) recordError(p *place, s *workflow.Step, e *Error) {
@@ -241,8 +247,8 @@ func (t *turn) compositeFailed(p *place, s *workflow.Step, why *Closing) {
 	if due, again := t.retry(s, live, t.base(p, s), &retryable); again {
 		live.Box = nil
 		sc.States[s.Index] = StepRetrying
-		live.Timer = timerRetry
-		t.emit(SetTimer{Key: t.base(p, s) + timerRetry, Due: due})
+		live.Timer = TimerRetry
+		t.emit(SetTimer{Key: t.base(p, s) + TimerRetry, Due: due})
 		return
 	}
 	t.fail(p, s, &e, why.NoLetter)

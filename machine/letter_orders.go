@@ -82,7 +82,7 @@ func (t *turn) stuck() (unit, *Undoing) {
 // gaveUp finds the record of a compensation that gave up and was passed over; ok is false when there is none.
 func (t *turn) gaveUp() (n int, ok bool) {
 	for n = t.logged() - 1; n >= 0; n-- {
-		if r := t.record(n); r.Fate == GaveUp && r.Path+undoSuffix == t.ev.Path {
+		if r := t.record(n); r.Fate == GaveUp && r.Path+UndoSuffix == t.ev.Path {
 			return n, true
 		}
 	}

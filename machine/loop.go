@@ -112,8 +112,8 @@ func (t *turn) passDone(p *place, s *workflow.Step, a *workflow.Loop, out Data) 
 		}
 	}
 	if a.Every > 0 && !(a.Over != nil && box.Next == box.N) && !t.keptPass(p, s, a, box.Next+1) {
-		live.Timer = timerEvery
-		t.emit(SetTimer{Key: t.path(p, s) + timerEvery, Due: t.run.At.Add(a.Every)})
+		live.Timer = TimerEvery
+		t.emit(SetTimer{Key: t.path(p, s) + TimerEvery, Due: t.run.At.Add(a.Every)})
 		return
 	}
 	t.later(func() {
@@ -131,9 +131,9 @@ func (t *turn) keptPass(p *place, s *workflow.Step, a *workflow.Loop, n int) boo
 
 // stopPause ends the pause between two passes.
 func (t *turn) stopPause(p *place, s *workflow.Step, ap string) {
-	if live := t.scope(p).Live[s.Index]; live.Timer == timerEvery {
+	if live := t.scope(p).Live[s.Index]; live.Timer == TimerEvery {
 		live.Timer = ""
-		t.cancelTimer(ap + timerEvery)
+		t.cancelTimer(ap + TimerEvery)
 	}
 }
 

@@ -97,7 +97,7 @@ func (b *Box) reach() int {
 }
 
 // keepResult records what an item with a body of its own gave.
-func (t *turn) keepResult(q *place, box *Box, _ *workflow.Map, out Data) {
+func (t *turn) keepResult(q *place, box *Box, out Data) {
 	c := t.chunk(q.ownerPath, q.slot, box.N)
 	c.States[q.slot%ChunkSize] = StepSucceeded
 	c.Out[q.slot%ChunkSize] = out

@@ -162,7 +162,7 @@ type fate struct {
 	input  []string // keys of the object that it gets, when it gets one
 }
 
-// oracle says how every step ends, whatever the order in which workers answer: by the words of MACHINE 2, step by step.
+// oracle says how every step ends, whatever the order in which workers answer: by the words of docs/machine.md 2, step by step.
 func (p plan) oracle() []fate {
 	out := make([]fate, len(p.steps))
 	for i, s := range p.steps {

@@ -57,7 +57,7 @@ func (l *ledger) tell(ev Event) {
 			l.ended[e.Path] = int(n)
 			l.began[e.Path] = l.began[e.Path] || e.Kind != TaskStopped || held[e.Path]
 			l.failed[e.Path] = e.Kind != TaskSucceeded
-			if undone, ok := strings.CutSuffix(e.Path, undoSuffix); ok && e.Kind == TaskSucceeded {
+			if undone, ok := strings.CutSuffix(e.Path, UndoSuffix); ok && e.Kind == TaskSucceeded {
 				if l.undone[undone] {
 					l.w.fault("%s was undone twice", undone)
 				}
@@ -80,7 +80,7 @@ func (l *ledger) tell(ev Event) {
 
 // started looks at the start of a compensation: it undoes what began and is not undone, after what ended later.
 func (l *ledger) started(e StartTask) {
-	path, ok := strings.CutSuffix(e.Path, undoSuffix)
+	path, ok := strings.CutSuffix(e.Path, UndoSuffix)
 	if !ok || e.Attempt > 0 {
 		return
 	}
@@ -223,7 +223,7 @@ func (l *ledger) finish(doomed bool) (n int) {
 			l.tell(Event{Kind: ResumeRequested, Payload: encode(Order{})})
 		case len(paths) > 0 && w.tasks[paths[0]].Due <= w.now:
 			ev := Event{Kind: TaskSucceeded, Path: paths[0], Attempt: w.tasks[paths[0]].Attempt + 1, Payload: json.RawMessage("7")}
-			if doomed && !strings.HasSuffix(ev.Path, undoSuffix) {
+			if doomed && !strings.HasSuffix(ev.Path, UndoSuffix) {
 				ev.Kind, ev.Payload = TaskFailed, encode(&Error{Code: "y", Permanent: true})
 			}
 			l.tell(ev)
@@ -247,7 +247,7 @@ func (l *ledger) balance() {
 	safe := l.protected()
 	for path, began := range l.began {
 		step, err := Locate(l.w.def, path)
-		if err != nil || !began || strings.HasSuffix(path, undoSuffix) || step.Compensate == nil || strings.HasPrefix(path, "finally") {
+		if err != nil || !began || strings.HasSuffix(path, UndoSuffix) || step.Compensate == nil || strings.HasPrefix(path, "finally") {
 			continue
 		}
 		if safe[l.rootStep(path)] {

@@ -234,7 +234,7 @@ func (t *turn) setOff() bool {
 		case StartTask:
 			return true
 		case SetTimer:
-			if e.Key != timerDeadline {
+			if e.Key != TimerDeadline {
 				timers++
 			}
 		case CancelTimer: // perhaps of one that was set in this turn: look

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Paths name activations (DESIGN 1): segments separated by "/", each KEY#VISIT~TRY[INDEX]. "#1" and "~1" are left out. The
-// characters / # ~ [ ] % of keys are percent-encoded.
+// Paths name activations (docs/machine.md 7): segments separated by "/", each KEY#VISIT~TRY[INDEX]. "#1" and "~1" are left
+// out. The characters / # ~ [ ] % of keys are percent-encoded.
 
 var pathEscapes = strings.NewReplacer("%", "%25", "/", "%2F", "#", "%23", "~", "%7E", "[", "%5B", "]", "%5D")
 
@@ -22,7 +22,8 @@ func chunkPath(box string, index int) string {
 	return box + "[" + strconv.Itoa(index/ChunkSize*ChunkSize) + ":]"
 }
 
-func isChunk(path string) bool { return strings.HasSuffix(path, ":]") }
+// HoldsResults says whether a child document holds results: the end of a run leaves it.
+func HoldsResults(path string) bool { return strings.HasSuffix(path, ":]") }
 
 // Documents gives the paths of the child documents that an event about the activation at path may need: those of the scopes
 // around it, and of the results that it would go into, outermost first. A path of them may not exist. A claim loads them with

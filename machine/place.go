@@ -74,10 +74,11 @@ func (p *place) catchBody(s *workflow.Step, ap string, i int) *place {
 
 // undo is where the compensation of an activation is: a single body of its own inside the scope of the step.
 func (p *place) undo(s *workflow.Step, ap string) *place {
-	return p.inside(s, ap, undoSuffix, s.Compensate.Step.Body, 0)
+	return p.inside(s, ap, UndoSuffix, s.Compensate.Step.Body, 0)
 }
 
-const undoSuffix = "~undo" // no key and no try ends so
+// UndoSuffix ends the path of a compensation: no key and no try ends so.
+const UndoSuffix = "~undo"
 
 const finallyPath = "finally" // no step of the root has this key in a definition with finally
 
@@ -89,14 +90,19 @@ func finallyPlace(def *workflow.Definition, n int) *place {
 	return &place{path: path, body: def.Finally, up: rootPlace(def), final: true}
 }
 
-// finallyPlace is where finally runs: once for the start, and once for each retry after which the run ends again.
-func (t *turn) finallyPlace() *place {
-	n := 1
-	if c := t.run.Root.Run.Control; c != nil {
-		n += c.Finals
+// finallyPlace is where finally runs.
+func (t *turn) finallyPlace() *place { return finallyPlace(t.def, t.run.finals()) }
+
+// finals counts the times that finally runs: once for the start, and once for each retry after which the run ends again.
+func (r *Run) finals() int {
+	if c := r.Root.Run.Control; c != nil {
+		return c.Finals + 1
 	}
-	return finallyPlace(t.def, n)
+	return 1
 }
+
+// FinallyPath gives the path of the scope in which the finally of def runs, ran last, or will run first.
+func (r *Run) FinallyPath(def *workflow.Definition) string { return finallyPlace(def, r.finals()).path }
 
 // inFinally says whether a scope is that of finally or inside it.
 func (p *place) inFinally() bool {
@@ -151,7 +157,7 @@ func locate(def *workflow.Definition, path string) (spot, error) {
 		if after == "" {
 			return s, nil
 		}
-		if after == undoSuffix && s.step.Compensate != nil {
+		if after == UndoSuffix && s.step.Compensate != nil {
 			c := s.step.Compensate.Step
 			return spot{at: s.at.undo(s.step, path[:len(path)-len(after)]), step: c, visit: 1, try: 1, undone: &s}, nil
 		}
@@ -203,7 +209,7 @@ func stepAt(at *place, rest string) (spot, string, error) {
 	if s.visit, rest, ok = number(rest, '#'); !ok {
 		return s, "", errPath
 	}
-	if rest == undoSuffix {
+	if rest == UndoSuffix {
 		return s, rest, nil
 	}
 	if s.try, rest, ok = number(rest, '~'); !ok {
@@ -375,7 +381,7 @@ func scopeAt(def *workflow.Definition, path string) *place {
 // boxOf takes the path of a document of results apart.
 func boxOf(chunk string) (box string, from int, ok bool) {
 	i := strings.LastIndexByte(chunk, '[')
-	if i < 0 || !isChunk(chunk) {
+	if i < 0 || !HoldsResults(chunk) {
 		return "", 0, false
 	}
 	from, err := strconv.Atoi(chunk[i+1 : len(chunk)-2])

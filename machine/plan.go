@@ -25,7 +25,7 @@ func Plan(def *workflow.Definition, run *Run, attempts func(path string) int, lo
 	todo := []Event{{Kind: CancelRequested, At: run.At, Payload: encode(Order{})}}
 	for _, path := range LiveTasks(def, run) { // those under way: compensations do their work, what was told to stop lets go
 		ev := Event{Kind: TaskStopped, At: run.At, Path: path, Attempt: attempts(path)}
-		if strings.HasSuffix(path, undoSuffix) {
+		if strings.HasSuffix(path, UndoSuffix) {
 			ev.Kind, ev.Attempt, ev.Payload = TaskSucceeded, ev.Attempt+1, json.RawMessage("null")
 		}
 		todo = append(todo, ev)
@@ -47,7 +47,7 @@ func Plan(def *workflow.Definition, run *Run, attempts func(path string) int, lo
 			case StopTask:
 				todo = append(todo, Event{Kind: TaskStopped, At: run.At, Path: e.Path, Attempt: attempts(e.Path)})
 			case StartTask:
-				if path, ok := strings.CutSuffix(e.Path, undoSuffix); ok {
+				if path, ok := strings.CutSuffix(e.Path, UndoSuffix); ok {
 					plan = append(plan, path)
 					todo = append(todo, Event{Kind: TaskSucceeded, At: run.At, Path: e.Path, Attempt: e.Attempt + 1, Payload: json.RawMessage("null")})
 				}

@@ -23,7 +23,7 @@ func planned(w *world) (paths []string, err error) {
 		return 0
 	}, w.payload, func(path string) []byte { return w.docs[path] })
 	for _, path := range plan {
-		paths = append(paths, path+undoSuffix)
+		paths = append(paths, path+UndoSuffix)
 	}
 	return paths, err
 }
@@ -32,7 +32,7 @@ func planned(w *world) (paths []string, err error) {
 func (w *world) cancelled() (paths []string) {
 	note := func(effects []Effect) {
 		for _, e := range effects {
-			if start, ok := e.(StartTask); ok && strings.HasSuffix(start.Path, undoSuffix) {
+			if start, ok := e.(StartTask); ok && strings.HasSuffix(start.Path, UndoSuffix) {
 				paths = append(paths, start.Path)
 			}
 		}
@@ -77,7 +77,7 @@ func TestThePlanIsWhatACancelUndoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		waits := slices.ContainsFunc(sortedTasks(w), func(path string) bool { return w.tasks[path].held || strings.HasSuffix(path, undoSuffix) })
+		waits := slices.ContainsFunc(sortedTasks(w), func(path string) bool { return w.tasks[path].held || strings.HasSuffix(path, UndoSuffix) })
 		got := w.cancelled()
 		if waits { // the order is that in which those who hold something answer
 			slices.Sort(want)

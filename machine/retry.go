@@ -70,7 +70,7 @@ func covers(only, except []string, e *Error) bool {
 	return (len(only) == 0 || slices.ContainsFunc(only, named)) && !slices.ContainsFunc(except, named)
 }
 
-// passing lists the codes that are plainly passing (FORMAT 5).
+// passing lists the codes that are plainly passing (docs/format.md 5).
 func passing(code string) bool {
 	switch code {
 	case CodeLost, "exit_75", "signal", "connect", "http_408", "http_429":

@@ -113,7 +113,7 @@ func (r *retrying) deadline() {
 	if c.Deadline = t.run.StartedAt.Add(t.def.Deadline); c.Deadline <= t.run.At {
 		c.Deadline = t.run.At.Add(t.def.Deadline)
 	}
-	t.emit(SetTimer{Key: timerDeadline, Due: c.Deadline})
+	t.emit(SetTimer{Key: TimerDeadline, Due: c.Deadline})
 }
 
 // oldBase is the path of the last activation of a step in an old scope.

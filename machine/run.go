@@ -38,7 +38,7 @@ func (t Time) Add(d time.Duration) Time { return t + Time(d.Microseconds()) }
 // Status is where a run stands.
 type Status string
 
-// The statuses of a run that this version reaches (MACHINE 6).
+// The statuses of a run that this version reaches (docs/machine.md 7).
 const (
 	Pending      Status = "pending"
 	Running      Status = "running"
@@ -52,6 +52,14 @@ const (
 	Aborted      Status = "aborted"
 	Dead         Status = "dead" // something could not be undone: a letter says what
 )
+
+// Endings gives the statuses that end a run, the good one first.
+func Endings() []Status { return []Status{Succeeded, Failed, Cancelled, Aborted, Dead} }
+
+// Statuses gives all statuses, those that end a run last.
+func Statuses() []Status {
+	return append([]Status{Pending, Running, Paused, Parked, Stopping, Compensating}, Endings()...)
+}
 
 // Ended says whether s is a final status.
 func (s Status) Ended() bool {

@@ -11,7 +11,7 @@ func (t *turn) runStarted() bool {
 	root.In = entryData(1)
 	if due := t.run.Options.Due; due > t.run.At {
 		root.States = pendingStates(len(t.def.Body.Steps))
-		t.emit(SetTimer{Key: timerStart, Due: due})
+		t.emit(SetTimer{Key: TimerStart, Due: due})
 		return true
 	}
 	t.beginRun()

@@ -13,7 +13,7 @@ import (
 )
 
 // A saga is a random workflow in which one thing happens after the other, and a plain interpreter of it: it says which tasks
-// are started, in which order, and how the run ends, by the words of MACHINE 4-6 and with nothing but a list of what was done.
+// are started, in which order, and how the run ends, by the words of docs/machine.md 4 to 6 and with nothing but a list of what was done.
 type saga struct {
 	begun     int // attempts of tasks that began
 	steps     []*sagaStep
@@ -268,7 +268,7 @@ func (s *saga) undo(mark int, first *sagaRecord) {
 
 // undoing is one compensation, and what becomes of the letter that it may leave.
 func (s *saga) undoing(r *sagaRecord, givesUp bool) {
-	path := r.path + undoSuffix
+	path := r.path + UndoSuffix
 	verb := "ok"
 	if givesUp {
 		verb = "fail"
@@ -283,7 +283,7 @@ func (s *saga) undoing(r *sagaRecord, givesUp bool) {
 	s.dropped = s.dropped || s.drop
 	if s.goOn {
 		s.stuck = append(s.stuck, r)
-		slices.SortFunc(s.stuck, func(a, b *sagaRecord) int { return strings.Compare(a.path+undoSuffix, b.path+undoSuffix) })
+		slices.SortFunc(s.stuck, func(a, b *sagaRecord) int { return strings.Compare(a.path+UndoSuffix, b.path+UndoSuffix) })
 		return
 	}
 	s.end()

@@ -101,7 +101,7 @@ const (
 	edgeMissing
 )
 
-// edge says what became of an edge, from the state of the step that it leaves (MACHINE 2).
+// edge says what became of an edge, from the state of the step that it leaves (docs/machine.md 2).
 func (t *turn) edge(p *place, e *workflow.Edge) edgeState {
 	sc, from := t.scope(p), p.body.Steps[e.From]
 	choice, chosen := sc.Choice[e.From]

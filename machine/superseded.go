@@ -8,7 +8,7 @@ import (
 )
 
 // A step of a graph is superseded once every way on from it enters a join that has started: it goes on, its failure is
-// recorded and fails nothing (MACHINE 2).
+// recorded and fails nothing (docs/machine.md 2).
 
 // superseded says so of a step under way, in a scope that is not being stopped.
 func (t *turn) superseded(p *place, s *workflow.Step) bool {

@@ -12,15 +12,15 @@ import (
 
 // The kinds of timers: the end of a timer's key, behind the path of the activation that it is about.
 const (
-	timerStart   = "!start"   // the start of the run, of no activation
-	timerGo      = "!go"      // a step that was put off because one Apply had done enough
-	timerDelay   = "!delay"   // a step's delay
-	timerWait    = "!wait"    // a wait action
-	timerRetry   = "!retry"   // the next try of a composite
-	timerTimeout = "!timeout" // a composite's timeout; the path has the try
-	timerEvery   = "!every"   // the pause between two passes; the path has the try
+	TimerStart   = "!start"   // the start of the run, of no activation
+	TimerGo      = "!go"      // a step that was put off because one Apply had done enough
+	TimerDelay   = "!delay"   // a step's delay
+	TimerWait    = "!wait"    // a wait action
+	TimerRetry   = "!retry"   // the next try of a composite
+	TimerTimeout = "!timeout" // a composite's timeout; the path has the try
+	TimerEvery   = "!every"   // the pause between two passes; the path has the try
 
-	timerDeadline = "!deadline" // of the run, of no activation
+	TimerDeadline = "!deadline" // of the run, of no activation
 )
 
 // await makes a step wait for a timer.
@@ -49,7 +49,7 @@ func (t *turn) beginWait(p *place, s *workflow.Step, a *workflow.Wait) {
 		t.settle(p, s, StepSucceeded, live.In)
 		return
 	}
-	t.await(p, s, timerWait, due)
+	t.await(p, s, TimerWait, due)
 }
 
 func parseTime(raw json.RawMessage) (Time, error) {
@@ -81,14 +81,14 @@ func (t *turn) timerFired() bool {
 func (t *turn) awaited() func() bool {
 	cut := strings.LastIndexByte(t.ev.Path, '!')
 	switch {
-	case cut < 0 || t.ev.Path == timerDeadline && t.run.paused():
+	case cut < 0 || t.ev.Path == TimerDeadline && t.run.paused():
 		return nil
-	case t.ev.Path == timerStart:
+	case t.ev.Path == TimerStart:
 		if t.status() != Pending || t.run.Seq == 1 {
 			return nil
 		}
 		return t.startDue
-	case t.ev.Path == timerDeadline:
+	case t.ev.Path == TimerDeadline:
 		return t.deadlineReached
 	}
 	path, kind := t.ev.Path[:cut], t.ev.Path[cut:]
@@ -102,13 +102,13 @@ func (t *turn) awaited() func() bool {
 		return nil
 	}
 	live := sc.Live[s.Index]
-	if kind == timerTimeout {
+	if kind == TimerTimeout {
 		if live.Box == nil || live.Box.Stop != nil || live.Box.Catch > 0 || t.path(p, s) != path {
 			return nil
 		}
 		return func() bool { return t.timedOut(p, s) }
 	}
-	if live.Timer != kind || kind == timerEvery && t.path(p, s) != path || kind != timerEvery && t.base(p, s) != path {
+	if live.Timer != kind || kind == TimerEvery && t.path(p, s) != path || kind != TimerEvery && t.base(p, s) != path {
 		return nil
 	}
 	return func() bool { return t.waited(p, s, kind) }
@@ -119,16 +119,16 @@ func (t *turn) waited(p *place, s *workflow.Step, kind string) bool {
 	live := t.scope(p).Live[s.Index]
 	live.Timer = ""
 	switch kind {
-	case timerGo:
+	case TimerGo:
 		t.guard(p, s)
-	case timerDelay:
+	case TimerDelay:
 		t.begin(p, s)
-	case timerWait:
+	case TimerWait:
 		t.settle(p, s, StepSucceeded, live.In)
-	case timerRetry:
+	case TimerRetry:
 		live.Try++
 		t.beginComposite(p, s)
-	case timerEvery:
+	case TimerEvery:
 		t.nextPass(p, s, s.Action.(*workflow.Loop))
 	}
 	return true

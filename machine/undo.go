@@ -7,7 +7,7 @@ import (
 	"github.com/millrace-go/millrace/workflow"
 )
 
-// A unit is what fails and is undone as one (MACHINE 5): the root; all scopes of a try of a composite at once; or one scope
+// A unit is what fails and is undone as one (docs/machine.md 5): the root; all scopes of a try of a composite at once; or one scope
 // alone whose failure its composite bears. It is undone once nothing of it runs any more, and judged after that.
 type unit struct {
 	at   *place         // the scope; of a composite the one that holds it
@@ -246,7 +246,7 @@ func (t *turn) showUndo(path string, state State) (was State) {
 // startUndo makes the task of the compensation in hand claimable.
 func (t *turn) startUndo(d *Undoing, due Time) {
 	r := t.record(d.Task.Record)
-	sp, err := locate(t.def, r.Path+undoSuffix)
+	sp, err := locate(t.def, r.Path+UndoSuffix)
 	if err != nil {
 		panic(err.Error())
 	}
@@ -261,7 +261,7 @@ func (t *turn) startUndo(d *Undoing, due Time) {
 		env.Error = r.Err
 	}
 	t.run.past.undoing(r.Path, live)
-	t.emitTask(r.Path+undoSuffix, sp.step, env, live.Attempt, due)
+	t.emitTask(r.Path+UndoSuffix, sp.step, env, live.Attempt, due)
 }
 
 // compensation finds the unit whose compensation in hand an outcome is about; ok is false when none is expected.
@@ -279,7 +279,7 @@ func (t *turn) compensation() (u unit, d *Undoing, s *workflow.Step, ok bool) {
 
 // undoer finds the unit that has a compensation in hand.
 func (t *turn) undoer(sp spot) (unit, *Undoing) {
-	path := strings.TrimSuffix(sp.at.path, undoSuffix)
+	path := strings.TrimSuffix(sp.at.path, UndoSuffix)
 	has := func(u unit) *Undoing {
 		if d := t.undoing(u); d != nil && d.Task != nil && t.record(d.Task.Record).Path == path {
 			return d
@@ -319,7 +319,7 @@ func (t *turn) nearest(sp spot, path string) unit {
 
 // inHand gives the plan that has the compensation of record n in hand.
 func (t *turn) inHand(n int) *Undoing {
-	sp, err := locate(t.def, t.record(n).Path+undoSuffix)
+	sp, err := locate(t.def, t.record(n).Path+UndoSuffix)
 	if err != nil {
 		return nil
 	}

@@ -60,7 +60,7 @@ func liveAt(run *Run, sp spot) *Live {
 
 // liveUndo is liveAt for a compensation.
 func liveUndo(run *Run, sp spot) *Live {
-	path := strings.TrimSuffix(sp.at.path, undoSuffix)
+	path := strings.TrimSuffix(sp.at.path, UndoSuffix)
 	of := func(d *Undoing) *Live {
 		if d != nil && d.Task != nil && run.recordPath(d.Task.Record) == path {
 			return &d.Task.Live

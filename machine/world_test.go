@@ -277,7 +277,7 @@ func (w *world) end(e EndRun) {
 		clear(w.tasks)
 		clear(w.timers)
 	}
-	maps.DeleteFunc(w.docs, func(path string, _ []byte) bool { return !e.Keep && !isChunk(path) })
+	maps.DeleteFunc(w.docs, func(path string, _ []byte) bool { return !e.Keep && !HoldsResults(path) })
 	for _, path := range slices.Sorted(maps.Keys(w.tasks)) {
 		w.fault("the run has ended with the live task %s", path) // invariant 1
 	}
@@ -310,7 +310,7 @@ func (w *world) mustAnswer() {
 	}
 }
 
-// check asks for the invariants of DESIGN 5 that concern a machine.
+// check asks for the invariants of ARCHITECTURE.md that concern a machine.
 func (w *world) check(ev Event) {
 	all := w.load("", true)
 	for _, bad := range Check(w.def, all) {

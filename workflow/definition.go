@@ -234,7 +234,7 @@ const (
 	Constant    Grow = "constant"
 )
 
-// RetryPolicy says which failures are tried again, how often and when (FORMAT 5). The reader fills in the defaults.
+// RetryPolicy says which failures are tried again, how often and when (docs/format.md 5). The reader fills in the defaults.
 type RetryPolicy struct {
 	Attempts int // total number of attempts, the first included
 	Delay    time.Duration

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace-go/millrace/workflow"
 )
 
-// FORMAT 4: the spellings of a duration.
+// docs/format.md 4: the spellings of a duration.
 func TestDurationsHaveTheseSpellings(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour

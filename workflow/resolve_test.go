@@ -276,7 +276,7 @@ steps:
 	}
 }
 
-// DESIGN 6: every step, case, catch and body knows where it was written.
+// Every step, case, catch and body knows where it was written.
 func TestOriginsNameThePlaceInTheFile(t *testing.T) {
 	t.Parallel()
 	d := mustRead(t, `workflow: w

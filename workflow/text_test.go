@@ -25,7 +25,7 @@ func message(t *testing.T, file, text string) string {
 	return err.Error()
 }
 
-// FORMAT 4: YAML 1.2 with exact numbers.
+// docs/format.md 4: YAML 1.2 with exact numbers.
 func TestScalarsAreReadByTheRulesOfYAML12(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
