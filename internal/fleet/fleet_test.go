@@ -24,6 +24,7 @@ func TestMain(m *testing.M) { os.Exit(fleet.Main(m, map[string]fleet.Crew{"watch
 // nothing.
 type ground struct {
 	t        testing.TB
+	cluster  *pgcluster.Cluster
 	database string
 	o        fleet.Options // those of its processes, for a test to change
 	st       store.Store
@@ -34,9 +35,14 @@ type ground struct {
 
 func newGround(t testing.TB, workflows ...string) *ground {
 	t.Helper()
-	cluster := pgcluster.Shared(t)
+	return groundAt(t, pgcluster.Shared(t), workflows...)
+}
+
+// groundAt is newGround at a cluster.
+func groundAt(t testing.TB, cluster *pgcluster.Cluster, workflows ...string) *ground {
+	t.Helper()
 	name := cluster.Copy(t, "fleet", func(ctx context.Context, url string) error { return fleet.Prepare(ctx, fleet.Options{URL: url}) })
-	g := &ground{t: t, database: name, o: fleet.Options{URL: cluster.URL(name), Folder: t.TempDir(), Conns: 4, Lease: 2 * time.Second, Define: workflows}}
+	g := &ground{t: t, cluster: cluster, database: name, o: fleet.Options{URL: cluster.URL(name), Folder: t.TempDir(), Conns: 4, Lease: time.Minute, Define: workflows}}
 	st, err := postgres.Open(t.Context(), g.o.URL, postgres.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -89,10 +95,20 @@ func (g *ground) start(name string, n int, o fleet.Order) []string {
 	return ids
 }
 
-// until looks every so often until done says so, for a minute at most.
+// patience is how long a test waits for what comes within seconds, but on a machine that is slow and busy. A task that is left
+// behind is found by who reads the books: its lease ends before that, and it is declared lost.
+const patience = 5 * time.Minute
+
+// Leases of processes that are to lose them, and of those that find that out: who has a long one looks on for longer before.
+const (
+	brief    = 4 * time.Second
+	watchful = 12 * time.Second
+)
+
+// until looks every so often until done says so.
 func (g *ground) until(what string, done func() (bool, error)) {
 	g.t.Helper()
-	ctx, cancel := context.WithTimeout(g.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -107,7 +123,7 @@ func (g *ground) until(what string, done func() (bool, error)) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			g.t.Fatalf("%s: not within a minute", what)
+			g.t.Fatalf("%s: not within %v", what, patience)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,14 +118,16 @@ func readLedgerFile(name string) (lines []Line, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	in := bufio.NewScanner(file)
-	in.Buffer(nil, 1<<20)
-	for in.Scan() {
+	in := bufio.NewReader(file)
+	for {
+		raw, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return lines, nil // what stands after the last end of line is being written, or never will be
+		}
 		var l Line
-		if err := json.Unmarshal(in.Bytes(), &l); err != nil {
+		if err = errors.Join(err, json.Unmarshal(raw, &l)); err != nil {
 			return nil, fmt.Errorf("%s: line %d: %w", name, len(lines)+1, err)
 		}
 		lines = append(lines, l)
 	}
-	return lines, in.Err()
 }

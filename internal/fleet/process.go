@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -27,7 +29,7 @@ type Process struct {
 }
 
 // startWithin is how long a process may take until its engine runs.
-const startWithin = time.Minute
+const startWithin = 5 * time.Minute
 
 // Start starts a process, waits until its engine runs, and kills it with the test.
 func Start(tb testing.TB, o Options) *Process {
@@ -146,8 +148,31 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Halt stops the process with SIGSTOP, as a machine that hangs does.
-func (p *Process) Halt() error { return p.signal(syscall.SIGSTOP) }
+// Halt stops the process with SIGSTOP, as a machine that hangs does, and waits until it stands still.
+func (p *Process) Halt() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for p.moves() {
+		<-tick.C
+	}
+	return nil
+}
+
+// moves says whether a thread of the process may still do something; never where /proc does not tell.
+func (p *Process) moves() bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID))
+	for _, name := range threads {
+		raw, _ := os.ReadFile(name) // of one that has ended there is nothing
+		_, state, _ := strings.Cut(string(raw[bytes.LastIndexByte(raw, ')')+1:]), " ")
+		if state != "" && strings.Contains("RSD", state[:1]) {
+			return true
+		}
+	}
+	return false
+}
 
 // Continue lets a process that was halted go on.
 func (p *Process) Continue() error { return p.signal(syscall.SIGCONT) }

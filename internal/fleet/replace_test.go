@@ -20,22 +20,27 @@ steps:
   - { id: c, task: work, with: "${ input }" }
 `
 
+const slow = `
+workflow: slow
+steps:
+  - { id: a, task: slow, with: "${ input }" }
+`
+
 // A9, K3
 func TestAFleetIsReplacedUnderLoadAndNothingIsLostOrRepeated(t *testing.T) {
 	t.Parallel()
-	g := newGround(t, chain)
-	g.o.Slots, g.o.Delay, g.o.Grace, g.o.Label = 4, 30*time.Millisecond, time.Second, "1"
-	g.o.Lease = time.Minute
-	var old []*fleet.Process
-	for range 3 {
-		old = append(old, fleet.Start(t, g.o))
-	}
-	// Some attempts go on for longer than anybody waits for them: they are interrupted, and taken up by others.
-	v1 := g.start("chain", 4, fleet.Order{Gates: map[string]string{"a": "open"}})
-	long := g.held("a", 1, 4)
+	g := newGround(t, chain, slow)
+	g.o.Slots, g.o.Delay, g.o.Label = 4, 30*time.Millisecond, "1"
+	first := g.o
+	first.Handlers = []string{"work", "slow"}
+	old := []*fleet.Process{fleet.Start(t, first), fleet.Start(t, g.o), fleet.Start(t, g.o)}
+	// Some attempts go on for longer than anybody waits for them: they are interrupted, and taken up by others. One process
+	// has them, which waits for all its Grace; that is as long as a busy machine may need to end what was interrupted.
+	v1 := g.start("slow", 2, fleet.Order{Gates: map[string]string{"a": "open"}})
+	long := g.held("a", 1, 2)
 	v1 = append(v1, g.start("chain", 60, fleet.Order{})...)
 	next := g.o
-	next.Label, next.Define, next.Handlers = "2", []string{chainWithMore}, []string{"work", "more"}
+	next.Label, next.Define, next.Handlers = "2", []string{chainWithMore, slow}, []string{"work", "more", "slow"}
 	var v2 []string
 	for _, p := range old {
 		fleet.Start(t, next)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,34 @@ func (w *watching) Settle(ctx context.Context, batch []store.Settlement) ([]stor
 	return all, err
 }
 
+// share starts as many runs as there are slots in all processes, whose first attempts end when their gate is opened.
+func (g *ground) share(crew []*fleet.Process, gate string) []string {
+	g.t.Helper()
+	return g.start("chain", g.o.Slots*len(crew), fleet.Order{Gates: map[string]string{"a": gate}})
+}
+
+// shared waits until all slots are taken by the first attempts of these runs, so that each process has its share of them, and
+// opens their gate.
+func (g *ground) shared(crew []*fleet.Process, ids []string, gate string) {
+	g.t.Helper()
+	g.until("every process has its share", func() (bool, error) {
+		lines, err := fleet.ReadLedger(g.o.Folder)
+		begun := map[string]int{}
+		for i := range lines {
+			if l := &lines[i]; l.What == fleet.Begun && slices.Contains(ids, l.RunID) {
+				begun[l.Owner]++
+			}
+		}
+		for _, p := range crew {
+			if begun[p.Owner] != g.o.Slots {
+				return false, err
+			}
+		}
+		return true, err
+	})
+	g.open(gate)
+}
+
 // Many processes do nothing twice, each has its share, and none is in another's way: nobody else changes the run whose only task
 // a process holds, so that every settlement holds the first time. BenchmarkRunsOfThreeSteps gives what that is worth.
 //
@@ -79,26 +108,20 @@ func TestProcessesShareTheWork(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			g := newGround(t, chain)
-			g.o.Crew, g.o.Slots, g.o.Delay, g.o.Lease = "watched", 4, 40*time.Millisecond, time.Minute
+			g.o.Crew, g.o.Slots, g.o.Delay = "watched", 4, 40*time.Millisecond
 			g.hold(everyone)
-			var crew []*fleet.Process
-			for range n {
-				crew = append(crew, fleet.Start(t, g.o))
+			crew := make([]*fleet.Process, n)
+			for i := range crew {
+				crew[i] = fleet.Start(t, g.o)
 			}
-			g.start("chain", 40*n, fleet.Order{})
+			first := g.share(crew, "first")
 			g.free(everyone)
+			g.shared(crew, first, "first")
+			g.start("chain", 36*n, fleet.Order{}) // at full speed, by whoever comes first
+			g.ended()
+			g.shared(crew, g.share(crew, "second"), "second")
 			g.ended()
 			b := g.books()
-			begun := map[string]int{}
-			for _, owner := range b.In(fleet.Begun) {
-				begun[owner]++
-			}
-			const even = 40 * 3
-			for _, p := range crew {
-				if begun[p.Owner] < even/4 {
-					t.Errorf("%s has begun %d attempts, and an even share is %d", p.Owner, begun[p.Owner], even)
-				}
-			}
 			for i := range b.Lines {
 				if l := &b.Lines[i]; l.What == outrun {
 					t.Errorf("%s settled run %s, and somebody else had changed it", l.Owner, l.Note)

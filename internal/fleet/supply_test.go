@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/internal/fleet"
 	"github.com/millrace-go/millrace/machine"
@@ -30,9 +32,12 @@ func TestAPauseHoldsForAllProcessesWithinAPoll(t *testing.T) {
 			for range 4 {
 				crew = append(crew, fleet.Start(t, g.o))
 			}
-			ids := g.start("chain", 200, fleet.Order{})
-			g.held("b", 1, 10)
+			ids := g.start("chain", 4, fleet.Order{Gates: map[string]string{"b": "paused"}}) // not done before the pause, whatever comes
+			ids = append(ids, g.start("chain", 200, fleet.Order{})...)
+			g.held("b", 1, 14)
 			g.hold(millrace.Supply{Kind: "workflow", Name: "chain"})
+			g.open("paused")
+			g.answered()
 			g.until("what was claimed before ends", func() (bool, error) { return g.nobodyHolds(ids), nil })
 			paused := time.Now()
 			g.start("other", 20, fleet.Order{})
@@ -58,6 +63,26 @@ func TestAPauseHoldsForAllProcessesWithinAPoll(t *testing.T) {
 			}
 		})
 	}
+}
+
+// answered waits until the server has answered what it was asked before now: whatever comes after a pause knows of it, and what
+// came before it may claim something yet.
+func (g *ground) answered() {
+	g.t.Helper()
+	conn, err := pgx.Connect(g.t.Context(), g.o.URL)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer conn.Close(g.t.Context()) //nolint:errcheck // nothing was written
+	var now time.Time
+	if err := conn.QueryRow(g.t.Context(), "select clock_timestamp()").Scan(&now); err != nil {
+		g.t.Fatal(err)
+	}
+	g.until("what the server was asked ends", func() (over bool, err error) {
+		err = conn.QueryRow(g.t.Context(), `select not exists (select from pg_stat_activity
+			where datname = current_database() and pid <> pg_backend_pid() and xact_start < $1)`, now).Scan(&over)
+		return over, err
+	})
 }
 
 // nobodyHolds says whether no task of these runs is held.

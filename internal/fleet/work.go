@@ -21,6 +21,8 @@ type Order struct {
 	Fail map[string]int `json:"fail,omitempty"`
 	// Gates has attempts at a path wait until the gate of that name is opened (OpenGate), before they take their time.
 	Gates map[string]string `json:"gates,omitempty"`
+	// Deaf has attempts go on whatever becomes of their context.
+	Deaf bool `json:"deaf,omitempty"`
 }
 
 // Workers gives the handlers of the crew Work.
@@ -43,6 +45,9 @@ func (w *Workplace) follow(ctx context.Context, in json.RawMessage) error {
 	_ = json.Unmarshal(in, &o) // then it is none
 	if err := w.Ledger.Write(ctx, Begun, ""); err != nil {
 		return err
+	}
+	if o.Deaf {
+		ctx = context.WithoutCancel(ctx)
 	}
 	err := w.do(ctx, o)
 	what, note := Succeeded, ""
