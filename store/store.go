@@ -97,7 +97,7 @@ type Worker interface {
 	// served in the order given, each by rank: the time when the task became ready less 2 s for each point of priority,
 	// smallest first (equal ranks: in no promised order). A paused lane gives nothing. Each task gets its next attempt
 	// number, Token, Owner, and a lease of its own Lease, else the claim's, from the store's now. Claim writes tasks only.
-	// A task whose run cannot be read (ErrDamaged) stops no other: it is left out, and Delayed for a minute.
+	// A task whose run cannot be read (ErrDamaged) stops no other: it is left out, and Delayed for SetAside.
 	Claim(ctx context.Context, c Claim) ([]Claimed, error)
 	// HeldBy gives what owner holds under token, by run and path, as Claim gave it: how a caller finds out what a claim or a
 	// hand-over did whose answer was lost. A task whose run cannot be read is left out.
@@ -150,7 +150,7 @@ type Claim struct {
 	Run      string
 	Handlers []string
 	Limit    int // at most so many in all
-	Bytes    int // no further task once its payloads would bring all to more than so many bytes; 0: 16 MiB
+	Bytes    int // no further task once its payloads would bring all to more than so many bytes; 0: DefaultBytes
 }
 
 // LaneLimit is how many tasks to take from a lane.
@@ -417,7 +417,7 @@ type Filter struct {
 	Since    machine.Time      // created then or later
 	Until    machine.Time      // created before
 	Before   string            // keyset: only ids before this one
-	Limit    int               // 0: 100
+	Limit    int               // 0: DefaultRows
 }
 
 // RunRow is a run in a list.
@@ -459,5 +459,5 @@ type LetterFilter struct {
 	Until    machine.Time // opened before
 	IDs      []int64      // these alone; not nil and empty: none
 	Before   int64        // keyset: only ids before this one
-	Limit    int          // 0: as many as IDs, or 100 without
+	Limit    int          // 0: as many as IDs, or DefaultRows without
 }

@@ -11,11 +11,6 @@ import (
 	"github.com/millrace-go/millrace/store"
 )
 
-const (
-	defaultBytes = 16 << 20
-	setAside     = time.Minute
-)
-
 // Lanes is [store.Worker.Lanes].
 func (s *Store) Lanes(ctx context.Context, after int64, limit int) ([]store.Lane, error) {
 	if err := s.enter(ctx, "lanes"); err != nil {
@@ -63,14 +58,14 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Claimed, erro
 	}
 	defer s.leave()
 	now := s.clock()
-	bound := cmp.Or(c.Bytes, defaultBytes)
+	bound := cmp.Or(c.Bytes, store.DefaultBytes)
 	states := map[string]*machine.Run{}
 	var out []store.Claimed
 	total := 0
 	for _, t := range s.pick(c, now) {
 		state, err := t.run.state(states[t.RunID], machine.Documents(t.Path))
 		if err != nil { // its run is damaged: it is set aside, and stops no other
-			t.State, t.Due = store.Delayed, now.Add(setAside)
+			t.State, t.Due = store.Delayed, now.Add(store.SetAside)
 			continue
 		}
 		states[t.RunID] = state

@@ -43,7 +43,7 @@ func (s *Store) Letters(ctx context.Context, f store.LetterFilter) ([]store.Lett
 	defer s.leave()
 	var out []store.Letter
 	for _, l := range slices.Backward(s.letters) {
-		if len(out) == cmp.Or(f.Limit, len(f.IDs), defaultRows) {
+		if len(out) == cmp.Or(f.Limit, len(f.IDs), store.DefaultRows) {
 			break
 		}
 		if l.selected(&f) {

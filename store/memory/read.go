@@ -14,8 +14,6 @@ import (
 	"github.com/millrace-go/millrace/store"
 )
 
-const defaultRows = 100
-
 // State is [store.Reader.State].
 func (s *Store) State(ctx context.Context, tenant, runID string, scopes, under []string) (store.RunState, error) {
 	if err := s.enter(ctx, "state"); err != nil {
@@ -163,7 +161,7 @@ func (s *Store) Runs(ctx context.Context, f store.Filter) ([]store.RunRow, error
 		}
 	}
 	slices.SortFunc(out, func(a, b store.RunRow) int { return cmp.Compare(b.ID, a.ID) })
-	return out[:min(cmp.Or(f.Limit, defaultRows), len(out))], nil
+	return out[:min(cmp.Or(f.Limit, store.DefaultRows), len(out))], nil
 }
 
 func (r *run) selected(f store.Filter) bool {

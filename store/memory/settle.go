@@ -5,19 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
-)
-
-const (
-	maxSkew    = machine.Time(time.Second / time.Microsecond)
-	perBoost   = 2 * int64(time.Second/time.Microsecond) // rank of one point of priority
-	resultsEnd = ":]"                                    // ends the paths of documents of results
 )
 
 // Start is [store.Starter.Start].
@@ -55,7 +47,7 @@ func (s *Store) start(st *store.Start, now machine.Time) store.Started {
 		}
 		return store.Started{Err: &store.ConflictError{What: "key", Name: h.Key, RunID: k.run}}
 	}
-	if skewed(st.At, now) {
+	if store.IsSkewed(st.At, now) {
 		return fail(store.ErrSkewed)
 	}
 	if u, err := uuid.Parse(h.ID); err != nil || u.String() != h.ID {
@@ -112,7 +104,7 @@ func (s *Store) settle(st *store.Settlement, now machine.Time) store.Settled {
 	if err != nil || r.version != st.From || !r.stands(st.Guards) {
 		return store.Settled{Result: store.Lost}
 	}
-	if skewed(st.At, now) {
+	if store.IsSkewed(st.At, now) {
 		return store.Settled{Result: store.Skewed}
 	}
 	err = st.Storable()
@@ -124,8 +116,6 @@ func (s *Store) settle(st *store.Settlement, now machine.Time) store.Settled {
 	}
 	return store.Settled{Result: store.Won, Handed: s.carryOut(r, st, now)}
 }
-
-func skewed(at, now machine.Time) bool { return at-now > maxSkew || now-at > maxSkew }
 
 // stands says whether all guards hold.
 func (r *run) stands(guards []store.Guard) bool {
@@ -139,13 +129,8 @@ func (r *run) stands(guards []store.Guard) bool {
 
 // check says why a database would refuse st: what it does not say, carryOut carries out.
 func (r *run) check(st *store.Settlement) error {
-	for i := range st.Entries {
-		if st.Entries[i].Seq != r.seq+int64(i)+1 {
-			return fmt.Errorf("%w: entry %d does not continue the journal", store.ErrRefused, st.Entries[i].Seq)
-		}
-	}
-	if st.Run.Seq != r.seq+int64(len(st.Entries)) {
-		return fmt.Errorf("%w: the journal would not end at entry %d", store.ErrRefused, st.Run.Seq)
+	if err := st.Continues(r.seq); err != nil {
+		return err
 	}
 	live := map[string]bool{} // paths whose row comes or goes
 	for _, g := range st.Guards {
@@ -280,7 +265,7 @@ func (s *Store) startTask(r *run, e machine.StartTask, cause int64, at, now mach
 	if e.Held {
 		t.State = store.OnHold
 	}
-	t.rank = int64(t.ReadyAt) - int64(e.Priority)*perBoost
+	t.rank = store.Rank(t.ReadyAt, e.Priority)
 	r.tasks[e.Path] = t
 	l.tasks[t] = struct{}{}
 	return t
@@ -317,7 +302,7 @@ func (r *run) end(keep bool) {
 	clear(r.told)
 	r.inbox = nil
 	for path := range r.docs {
-		if !keep && !strings.HasSuffix(path, resultsEnd) {
+		if !keep && !machine.HoldsResults(path) {
 			delete(r.docs, path)
 		}
 	}

@@ -14,11 +14,6 @@ import (
 )
 
 const (
-	defaultBytes = 16 << 20
-	setAside     = time.Minute
-)
-
-const (
 	// The first rows of the due index, those that nobody has locked.
 	ripenSQL = `update millrace.tasks as t set state = 0, due = 0 from (
 		select ctid as place from millrace.tasks where state = 1 and due <= millrace.clock() order by due limit 1000
@@ -126,7 +121,7 @@ func (s *Store) takeOfRun(ctx context.Context, ask *store.Claim, g *gather) erro
 }
 
 func takeArgs(ask *store.Claim) []any {
-	return []any{ask.Token, ask.Owner, ask.Lease.Microseconds(), cmp.Or(ask.Bytes, defaultBytes)}
+	return []any{ask.Token, ask.Owner, ask.Lease.Microseconds(), cmp.Or(ask.Bytes, store.DefaultBytes)}
 }
 
 // merged gives lanes and limits; one that is asked for twice is asked for once, for both limits: a claim does not skip what
@@ -174,7 +169,7 @@ func (s *Store) bring(ctx context.Context, g *gather, token int64) ([]store.Clai
 // postponeSQL undoes a claim, and delays what was claimed.
 const postponeSQL = `update millrace.tasks as t set state = 1, due = millrace.clock() + $4, attempt = t.attempt - 1, token = 0,
 	owner = '', lease_until = 0, claimed_at = 0
-	from unnest($1::uuid[], $2::text[]) as d(run, path) 
+	from unnest($1::uuid[], $2::text[]) as d(run, path)
 	where t.run = any (array[d.run]) and t.path = d.path and t.token = $3`
 
 func (s *Store) postpone(ctx context.Context, damaged []*brought, token int64) error {
@@ -187,7 +182,7 @@ func (s *Store) postpone(ctx context.Context, damaged []*brought, token int64) e
 		runs, paths = append(runs, b.run), append(paths, b.task.Path)
 	}
 	return s.run(ctx, "claim", func(p *pipeline) {
-		p.Do(postponeSQL, ids(runs), paths, token, setAside.Microseconds())
+		p.Do(postponeSQL, ids(runs), paths, token, store.SetAside.Microseconds())
 	})
 }
 
@@ -233,8 +228,8 @@ func (s *Store) HeldBy(ctx context.Context, owner string, token int64) (out []st
 }
 
 const (
-	// Which is held, the token says: a condition on the state would have the planner walk the lease index.
-	// Locks what is held under the tokens, but for what a settlement has in hand: nobody waits here.
+	// Rows of the primary key, of which the token says whether they are held: a condition on the state would have the planner walk
+	// the lease index. It locks them, but for those that a settlement has in hand: nobody waits here.
 	renewSQL = `update millrace.tasks as t
 		set lease_until = millrace.clock() + case when t.lease_ms > 0 then t.lease_ms * 1000 else $4 end
 		from (select k.place from unnest($1::uuid[], $2::text[], $3::bigint[]) as h(run, path, token)

@@ -41,8 +41,7 @@ func (s *Store) diagnose(err error) (hint string, kind error) {
 	if hint, kind := s.diagnoseConnect(err); kind != nil {
 		return hint, kind
 	}
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("the call took longer than %v: all %d connections are busy, or the server is overloaded or gone",
 			s.o.Timeout, s.conns()), store.ErrUnavailable
 	}

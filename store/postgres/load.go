@@ -11,7 +11,6 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
-	"github.com/millrace-go/millrace/store/postgres/internal/batch"
 )
 
 func damage(runID, what string, err error) error {
@@ -135,7 +134,7 @@ func (g *gather) sort(lanes []store.LaneLimit) {
 	})
 }
 
-func (b *brought) rank() int64 { return batch.Rank(b.task.ReadyAt, b.task.Priority) }
+func (b *brought) rank() int64 { return store.Rank(b.task.ReadyAt, b.task.Priority) }
 
 // claimed gives the task of a row with all that came with it; an error that wraps ErrDamaged is that of its run alone.
 func (g *gather) claimed(b *brought) (store.Claimed, error) {

@@ -26,10 +26,13 @@ const tellSQL = `with told as materialized (
 		on conflict (run, id) do nothing)
 	select t.n, t.status, not t.fine and exists (select from millrace.inbox where run = t.run and id = t.id offset 0) from told as t`
 
-// endedStatuses are those of runs that have ended.
-var endedStatuses = []string{
-	string(machine.Succeeded), string(machine.Failed), string(machine.Cancelled), string(machine.Aborted), string(machine.Dead),
-}
+// endedStatuses are those of runs that have ended, as statements take them.
+var endedStatuses = func() (out []string) {
+	for _, s := range machine.Endings() {
+		out = append(out, string(s))
+	}
+	return out
+}()
 
 type messageColumns struct {
 	n, attempt                        column.Ints
@@ -67,8 +70,46 @@ func (c *messageColumns) add(n int, run id, m *store.Message, refusal error) {
 
 // Tell is [store.Mailbox.Tell].
 func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, error) {
-	var c messageColumns
-	refusals := make([]error, len(messages))
+	c, refusals := columnsOf(messages)
+	var out []error
+	err := s.run(ctx, "tell", func(p *pipeline) {
+		out = make([]error, len(messages))
+		for i := range messages {
+			out[i] = untold(&messages[i], store.ErrNotFound)
+		}
+		p.Each(tellSQL, func(rows pgx.Rows) error {
+			var n int
+			var status string
+			var told bool
+			if err := rows.Scan(&n, &status, &told); err != nil {
+				return err
+			}
+			out[n] = nil
+			switch {
+			case machine.Status(status).Ended():
+				out[n] = untold(&messages[n], store.ErrEnded)
+			case refusals[n] != nil && !told:
+				out[n] = untold(&messages[n], refusals[n])
+			}
+			return nil
+		}, &c.n, &c.run, &c.tenant, &c.id, &c.kind, &c.path, &c.name, &c.key, &c.attempt, &c.cause, &c.payload, &c.facts, &c.fine,
+			endedStatuses)
+	})
+	switch {
+	case wire.Refused(err) && len(messages) == 1:
+		return []error{untold(&messages[0], fmt.Errorf("%w: %w", store.ErrRefused, err))}, nil
+	case wire.Refused(err):
+		return s.tellHalves(ctx, messages)
+	case err != nil:
+		return nil, err
+	}
+	s.hints.hint(store.Hint{})
+	return out, nil
+}
+
+// columnsOf gives the messages to runs that there may be, and why no store keeps some of them.
+func columnsOf(messages []store.Message) (c *messageColumns, refusals []error) {
+	c, refusals = &messageColumns{}, make([]error, len(messages))
 	before := make(map[[3]string]bool, len(messages))
 	for i := range messages {
 		m := &messages[i]
@@ -84,40 +125,11 @@ func (s *Store) Tell(ctx context.Context, messages []store.Message) ([]error, er
 		}
 		before[name] = before[name] || refusal == nil
 	}
-	var out []error
-	err := s.run(ctx, "tell", func(p *pipeline) {
-		out = make([]error, len(messages))
-		for i, m := range messages {
-			out[i] = fmt.Errorf("message to run %s: %w", m.RunID, store.ErrNotFound)
-		}
-		p.Each(tellSQL, func(rows pgx.Rows) error {
-			var n int
-			var status string
-			var told bool
-			if err := rows.Scan(&n, &status, &told); err != nil {
-				return err
-			}
-			out[n] = nil
-			switch {
-			case machine.Status(status).Ended():
-				out[n] = fmt.Errorf("message to run %s: %w", messages[n].RunID, store.ErrEnded)
-			case refusals[n] != nil && !told:
-				out[n] = fmt.Errorf("message to run %s: %w", messages[n].RunID, refusals[n])
-			}
-			return nil
-		}, &c.n, &c.run, &c.tenant, &c.id, &c.kind, &c.path, &c.name, &c.key, &c.attempt, &c.cause, &c.payload, &c.facts, &c.fine,
-			endedStatuses)
-	})
-	switch {
-	case wire.Refused(err) && len(messages) == 1:
-		return []error{fmt.Errorf("message to run %s: %w: %w", messages[0].RunID, store.ErrRefused, err)}, nil
-	case wire.Refused(err):
-		return s.tellHalves(ctx, messages)
-	case err != nil:
-		return nil, err
-	}
-	s.hints.hint(store.Hint{})
-	return out, nil
+	return c, refusals
+}
+
+func untold(m *store.Message, why error) error {
+	return fmt.Errorf("message to run %s: %w", m.RunID, why)
 }
 
 // tellHalves tells messages of which the database refuses one.

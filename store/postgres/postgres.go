@@ -5,9 +5,10 @@
 // the runs whose row its transaction wrote, and what the others ask for is passed over; a hint tells other processes of work.
 //
 // A run's row is the lock of all that is the run's own. A batch bets that nobody else holds its runs, and is undone rather than
-// wait for long; then it takes the rows that are free. What did not win is asked again by itself, waiting. Nothing depends on the state of a session, so that a transaction pooler may
-// stand before the server. Statements stand beside the method that runs them; the rooms below
-// internal/ hold the schema, and what a batch of settlements does.
+// wait for long; then it takes the rows that are free. What did not win is asked again by itself, waiting. Nothing depends on the
+// state of a session, so that a transaction pooler may stand before the server. Statements stand beside the method that runs
+// them; the rooms below internal/ hold the schema, and what a batch of settlements does.
+//
 // It imports store and machine, pgx, and nothing else of this module.
 package postgres
 

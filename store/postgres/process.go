@@ -12,7 +12,7 @@ const (
 	beatSQL = `insert into millrace.processes (owner, host, pid, serves, draining, beat_at) values ($1, $2, $3, $4, $5, millrace.clock())
 		on conflict (owner) do update set host = excluded.host, pid = excluded.pid, serves = excluded.serves,
 			draining = excluded.draining, beat_at = excluded.beat_at`
-	// A few rows; the lease index is walked only when one of them is that old.
+	// A few rows; the lease index is walked only when one of them is that old: ten minutes, in microseconds.
 	burySQL = `delete from millrace.processes as p where p.beat_at < millrace.clock() - 600000000
 		and not exists (select from millrace.tasks as t where t.state = 2 and t.owner = p.owner offset 0)`
 )

@@ -125,10 +125,7 @@ func endingTell(f *fixture) {
 func endingStatus(f *fixture) {
 	r := f.begin()
 	plain := f.begin()
-	all := []machine.Status{
-		machine.Pending, machine.Running, machine.Paused, machine.Parked, machine.Stopping, machine.Compensating,
-		machine.Succeeded, machine.Failed, machine.Cancelled, machine.Aborted, machine.Dead,
-	}
+	all := machine.Statuses()
 	for _, status := range slices.Concat(all, all) {
 		st := f.next(r)
 		st.Run.Status = status

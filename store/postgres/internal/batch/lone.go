@@ -143,6 +143,6 @@ func (b *Batch) loneStart(p *wire.Pipeline, lanes *Lanes, s *start) {
 		}
 		s.place(lanes, put)
 		return nil
-	}, s.of.ID, s.Path, l.Tenant, l.Queue, l.Handler, l.Workflow, Rank(s.readyAt(), s.Priority), int64(s.Due), s.cause, entry,
+	}, s.of.ID, s.Path, l.Tenant, l.Queue, l.Handler, l.Workflow, store.Rank(s.readyAt(), s.Priority), int64(s.Due), s.cause, entry,
 		s.Lease, s.Priority, s.Attempt, s.held, s.hand, h.Token, h.Owner, h.Lease.Microseconds(), refs, machine.Documents(s.Path), s.env)
 }

@@ -5,17 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/postgres/internal/wire"
-)
-
-const (
-	perBoost   = 2 * int64(time.Second/time.Microsecond) // rank of one point of priority
-	resultsEnd = ":]"                                    // ends the paths of documents of results
 )
 
 // Member is a settlement with its effects folded into what statements can do for many runs at once. What the order of effects
@@ -96,7 +89,7 @@ func NewMember(st *store.Settlement, n int, content error) *Member {
 	run, ok := wire.ParseID(st.Run.ID)
 	m.ID, m.Unknown = run, !ok || m.unheard()
 	if m.Content == nil {
-		m.Content = m.continues(m.before())
+		m.Content = m.Continues(m.before())
 	}
 	if m.Content != nil {
 		return m
@@ -120,19 +113,6 @@ func (m *Member) unheard() bool {
 
 // before is the length that the journal must have.
 func (m *Member) before() int64 { return m.Run.Seq - int64(len(m.Entries)) }
-
-// continues says why the entries do not continue a journal of this length.
-func (m *Member) continues(seq int64) error {
-	for i := range m.Entries {
-		if m.Entries[i].Seq != seq+int64(i)+1 {
-			return fmt.Errorf("%w: entry %d does not continue the journal", store.ErrRefused, m.Entries[i].Seq)
-		}
-	}
-	if m.Run.Seq != seq+int64(len(m.Entries)) {
-		return fmt.Errorf("%w: the journal would not end at entry %d", store.ErrRefused, m.Run.Seq)
-	}
-	return nil
-}
 
 // fates are the places of the last effects that take tasks back, hold them or free them.
 type fates struct {
@@ -264,7 +244,7 @@ func (m *Member) cause(i int) int64 {
 func (m *Member) documents() []machine.Change {
 	changes := m.Run.Changes()
 	if m.ends && !m.keep {
-		changes = slices.DeleteFunc(changes, func(c machine.Change) bool { return !strings.HasSuffix(c.Path, resultsEnd) })
+		changes = slices.DeleteFunc(changes, func(c machine.Change) bool { return !machine.HoldsResults(c.Path) })
 	}
 	return changes
 }
@@ -330,14 +310,6 @@ type Verdict struct {
 	Now          machine.Time
 }
 
-const maxSkew = machine.Time(time.Second / time.Microsecond)
-
-// Skewed says whether a time is too far from the database's.
-func Skewed(at, now machine.Time) bool { return at-now > maxSkew || now-at > maxSkew }
-
-// Rank is a task's place in its lane.
-func Rank(readyAt machine.Time, priority int) int64 { return int64(readyAt) - int64(priority)*perBoost }
-
 // GuardColumns gives paths and tokens of the guards.
 func (m *Member) GuardColumns() (paths []string, tokens []int64) {
 	for _, g := range m.Guards {
@@ -351,10 +323,10 @@ func (m *Member) Judge(v Verdict) store.Settled {
 	switch {
 	case v.Version == 0 || v.Version != m.From || v.Guards != len(m.Guards):
 		return store.Settled{Result: store.Lost}
-	case Skewed(m.At, v.Now):
+	case store.IsSkewed(m.At, v.Now):
 		return store.Settled{Result: store.Skewed}
 	}
-	if err := errors.Join(m.Content, m.continues(v.Seq)); err != nil {
+	if err := errors.Join(m.Content, m.Continues(v.Seq)); err != nil {
 		return m.Refusal(err)
 	}
 	return store.Settled{Result: store.Lost} // a task that nobody held was claimed just now

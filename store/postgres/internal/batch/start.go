@@ -29,7 +29,7 @@ func NewStarting(st *store.Start, n int) *Starting {
 		m.Content = fmt.Errorf("%w: the id is not a UUID", store.ErrRefused)
 	}
 	if m.Content == nil && st.Run.Seq != int64(len(st.Entries)) {
-		m.Content = m.continues(0)
+		m.Content = m.Continues(0)
 	}
 	s := &Starting{Start: st, Member: m}
 	if labels := st.Run.Options.Labels; m.Content == nil && len(labels) > 0 {
@@ -140,7 +140,7 @@ func (s *Starting) Answer(f *Prior, b *Batch) store.Started {
 			return store.Started{RunID: holder}
 		}
 		return store.Started{Err: &store.ConflictError{What: "key", Name: h.Key, RunID: holder}}
-	case Skewed(s.Member.At, b.Now):
+	case store.IsSkewed(s.Member.At, b.Now):
 		return fail(store.ErrSkewed)
 	case s.Content != nil:
 		return fail(s.Content)

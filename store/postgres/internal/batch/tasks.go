@@ -133,7 +133,7 @@ func (c *taskRows) add(lane int64, s *start) {
 	c.run.Add(s.of.ID)
 	c.path.Add(s.Path)
 	c.env.Add(s.env)
-	c.numbers.Row(int64(s.of.k), n, Rank(s.readyAt(), s.Priority), int64(s.Due), s.cause, entry, int64(s.Attempt),
+	c.numbers.Row(int64(s.of.k), n, store.Rank(s.readyAt(), s.Priority), int64(s.Due), s.cause, entry, int64(s.Attempt),
 		numbered(&c.refs, refs), numbered(&c.documents, machine.Documents(s.Path)))
 }
 

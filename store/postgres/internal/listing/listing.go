@@ -15,8 +15,6 @@ import (
 	"github.com/millrace-go/millrace/store/postgres/internal/wire"
 )
 
-const defaultRows = 100
-
 // rareStatuses are those of which the index runs_rare holds a range each: looked for, and few.
 var rareStatuses = []machine.Status{
 	machine.Failed, machine.Dead, machine.Aborted, machine.Cancelled, machine.Parked, machine.Paused, machine.Stopping,
@@ -103,7 +101,7 @@ func Runs(columns string, f *store.Filter) (query string, args []any, err error)
 		before, _ := wire.ParseID(f.Before) // what is no id is before everything
 		w.and("r.id < %s", [16]byte(before))
 	}
-	from, newest := "millrace.runs as r where "+w.text(), " order by r.id desc"+w.limit(cmp.Or(f.Limit, defaultRows))
+	from, newest := "millrace.runs as r where "+w.text(), " order by r.id desc"+w.limit(cmp.Or(f.Limit, store.DefaultRows))
 	if rare {
 		w.args = append(w.args, statuses)
 		from = fmt.Sprintf("unnest($%d::text[]) as s(rare) cross join lateral (select * from %s) as r", len(w.args), from+newest)
@@ -165,6 +163,6 @@ func Letters(f *store.LetterFilter) (query string, args []any, ok bool) {
 	}
 	query = `select d.id, d.tenant, d.run, r.workflow, d.kind, d.path, d.error, d.state, d.created_at, d.closed_at
 		from millrace.dead_letters as d join millrace.runs as r on r.id = d.run where ` + w.text() + " order by d.id desc"
-	query += w.limit(cmp.Or(f.Limit, len(f.IDs), defaultRows))
+	query += w.limit(cmp.Or(f.Limit, len(f.IDs), store.DefaultRows))
 	return query, w.args, true
 }
