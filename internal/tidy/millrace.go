@@ -28,8 +28,9 @@ func Millrace() House {
 			{Path: "store/faulty", Uses: []string{"store", "machine"}, Tests: testsOf(core)},
 			{Path: "store/storetest", Uses: core, Tests: testsOf(core)},
 
-			{Path: "runner/command", Uses: []string{"workflow"}, Tests: []string{"expr"}},
-			{Path: "runner/httpcall"},
+			{Path: "runner/internal/plain"}, // what the executors share
+			{Path: "runner/command", Uses: []string{"workflow", "runner/internal/plain"}, Tests: []string{"expr"}},
+			{Path: "runner/httpcall", Uses: []string{"runner/internal/plain"}},
 
 			{Path: "internal/clock"},
 			{Path: "internal/mask"},

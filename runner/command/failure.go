@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/millrace-go/millrace/runner/internal/plain"
 	"github.com/millrace-go/millrace/workflow"
 )
 
@@ -39,10 +39,7 @@ const (
 	codeUnstorable = "unstorable"
 )
 
-const (
-	statusTempFail = 75 // EX_TEMPFAIL of sysexits.h
-	longestMessage = 4 << 10
-)
+const statusTempFail = 75 // EX_TEMPFAIL of sysexits.h
 
 // code gives the code of an exit status.
 func (c Command) code(status int) string {
@@ -160,9 +157,9 @@ func (a *attempt) withLastWords(text string) string {
 		words = a.stdout.lastWords()
 	}
 	if words == "" {
-		return message(text)
+		return plain.Message(text)
 	}
-	return message(text + ":\n" + words)
+	return plain.Message(text + ":\n" + words)
 }
 
 // lastWords gives the last lines of the stream.
@@ -172,7 +169,7 @@ func (c *capture) lastWords() string {
 		end = append(c.kept[max(len(c.kept)-captureTail, 0):len(c.kept):len(c.kept)], end...)
 	}
 	var lines lastLines
-	for line := range strings.Lines(cleanText(string(end))) {
+	for line := range strings.Lines(plain.Clean(string(end))) {
 		lines.add(strings.TrimRight(line, "\r\n"))
 	}
 	return lines.text()
@@ -194,21 +191,8 @@ func (a *attempt) logStdout() {
 	s.write(a.stdout.kept)
 	if missing := a.stdout.missing(); missing > 0 {
 		s.flush()
-		s.emit(fmt.Sprintf("[%d bytes left out]", missing))
+		s.emit("[" + plain.Count(missing, "byte") + " left out]")
 	}
 	s.write(a.stdout.last)
 	s.flush()
-}
-
-// message makes text fit for a Failure.
-func message(text string) string {
-	text = cleanText(text)
-	if len(text) <= longestMessage {
-		return text
-	}
-	cut := longestMessage - len("...")
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "..."
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/millrace-go/millrace/runner/internal/plain"
 )
 
 // splitter cuts a stream into lines, the lines to limit bytes, and makes them fit to show and to store.
@@ -43,9 +45,9 @@ func (s *splitter) flush() {
 		s.dropped += len(line) - len(whole)
 		line = whole
 	}
-	text := cleanText(string(bytes.TrimSuffix(line, []byte{'\r'})))
+	text := plain.Clean(string(bytes.TrimSuffix(line, []byte{'\r'})))
 	if s.dropped > 0 {
-		text = fmt.Sprintf("%s [%d bytes cut]", text, s.dropped)
+		text = fmt.Sprintf("%s [%s cut]", text, plain.Count(int64(s.dropped), "byte"))
 	}
 	s.line, s.begun, s.dropped = s.line[:0], false, 0
 	s.emit(text)
@@ -62,11 +64,6 @@ func trimPartialRune(p []byte) []byte {
 		}
 	}
 	return p
-}
-
-// cleanText makes s valid UTF-8 without NUL.
-func cleanText(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // record is the log of an attempt: its first lines and its last ones, half of the limit each.
@@ -140,7 +137,7 @@ func (r *record) bytes() []byte {
 	r.trim()
 	out := bytes.Clone(r.head)
 	if r.lostLines > 0 {
-		out = fmt.Appendf(out, "[%d lines, %d bytes left out]\n", r.lostLines, r.lostBytes)
+		out = fmt.Appendf(out, "[%s, %s left out]\n", plain.Count(r.lostLines, "line"), plain.Count(r.lostBytes, "byte"))
 	}
 	return append(out, r.tail...)
 }

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/millrace-go/millrace/runner/internal/plain"
 	"github.com/millrace-go/millrace/workflow"
 )
 
@@ -68,7 +69,7 @@ func spokenError(written []byte) (said, malformed *Failure) {
 	if string(e.Data) == "null" {
 		e.Data = nil
 	}
-	return &Failure{Code: e.Code, Message: message(e.Message), Data: e.Data}, nil
+	return &Failure{Code: e.Code, Message: plain.Message(e.Message), Data: e.Data}, nil
 }
 
 // validCode says whether a text can be a code: 1 to 255 characters, no control characters, no space around it.
@@ -97,16 +98,16 @@ func parse(source string, mode workflow.Stdout, text []byte) (json.RawMessage, *
 	case isJSON:
 		return bytes.Clone(value), nil
 	case mode == workflow.StdoutLines:
-		return encode(splitLines(string(text))), nil
+		return plain.Encode(splitLines(string(text))), nil
 	default:
-		return encode(trimLineEnd(string(text))), nil
+		return plain.Encode(trimLineEnd(string(text))), nil
 	}
 }
 
 // notJSON says where text stops being JSON, nil if it does not.
 func notJSON(source string, text []byte) *Failure {
 	bad := func(format string, args ...any) *Failure {
-		return &Failure{Code: codeBadOutput, Message: message(source + " " + fmt.Sprintf(format, args...))}
+		return &Failure{Code: codeBadOutput, Message: plain.Message(source + " " + fmt.Sprintf(format, args...))}
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return bad("is empty, where stdout: json promises one JSON value")
@@ -133,51 +134,11 @@ func position(text []byte, n int64) (line, column int) {
 
 // unstorable refuses what no database gives back as it was: bytes that are not UTF-8, and NUL, also spelled as an escape.
 func unstorable(source string, text []byte, isJSON bool) *Failure {
-	reason, at := "a NUL character", bytes.IndexByte(text, 0)
-	if at < 0 {
-		reason, at = "a byte that is not UTF-8", invalidUTF8(text)
-	}
-	if at < 0 && isJSON {
-		reason, at = `a NUL character (\u0000)`, escapedNUL(text)
-	}
+	reason, at := plain.Unstorable(text, isJSON)
 	if at < 0 {
 		return nil
 	}
 	return &Failure{Code: codeUnstorable, Message: fmt.Sprintf("%s has %s at byte %d, which cannot be stored: print UTF-8, and binary data as base64 or to a file", source, reason, at), Final: true}
-}
-
-func invalidUTF8(text []byte) int {
-	for at := 0; at < len(text); {
-		r, size := utf8.DecodeRune(text[at:])
-		if r == utf8.RuneError && size == 1 {
-			return at
-		}
-		at += size
-	}
-	return -1
-}
-
-// escapedNUL finds \u0000 in JSON. A backslash stands in strings only, and takes the next character with it.
-func escapedNUL(text []byte) int {
-	for at := 0; at < len(text); at++ {
-		if text[at] != '\\' {
-			continue
-		}
-		if bytes.HasPrefix(text[at:], []byte(`\u0000`)) {
-			return at
-		}
-		at++
-	}
-	return -1
-}
-
-// encode gives a text or a list of texts as JSON.
-func encode(value any) json.RawMessage {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(value) // texts cannot fail
-	return bytes.TrimSuffix(buf.Bytes(), []byte{'\n'})
 }
 
 // trimLineEnd takes the last line end off, once.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/millrace-go/millrace/runner/internal/plain"
 	"github.com/millrace-go/millrace/workflow"
 )
 
@@ -202,7 +203,7 @@ func TestALongMessageIsCut(t *testing.T) {
 	c := shell(t, `cat written >"$MILLRACE_OUTPUT"`)
 	c.write(t, "written", `{"error": {"code": "x", "message": "a`+strings.Repeat("ä", 5000)+`"}}`, 0o600)
 	f := wantFailure(t, run(t, c), "x", "aää")
-	if len(f.Message) > longestMessage || !strings.HasSuffix(f.Message, "ä...") || !utf8.ValidString(f.Message) {
+	if len(f.Message) > plain.LongestMessage || !strings.HasSuffix(f.Message, "ä...") || !utf8.ValidString(f.Message) {
 		t.Errorf("%d bytes, ending with %q", len(f.Message), f.Message[len(f.Message)-10:])
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace-go/millrace/runner/internal/plain"
 	"github.com/millrace-go/millrace/workflow"
 )
 
@@ -103,7 +104,7 @@ func TestAProgramIsFoundWhereItIsWritten(t *testing.T) {
 			if test.path != "" {
 				c.Env = map[string]string{"PATH": test.path}
 			}
-			wantOutput(t, run(t, c), string(encode(test.want)))
+			wantOutput(t, run(t, c), string(plain.Encode(test.want)))
 		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"github.com/millrace-go/millrace/runner/internal/plain"
 )
 
 // The exit statuses by which a shell says that it could not run a program; a step says the same with exit_N.
@@ -45,7 +47,7 @@ func (c Command) notStarted(err error) *Failure {
 	if !errors.As(err, &e) {
 		e = &startError{status: statusCannotRun, message: c.subject() + " cannot be started", err: err}
 	}
-	return &Failure{Code: c.code(e.status), Message: message(e.Error()), Passing: e.passing, Permanent: !e.passing}
+	return &Failure{Code: c.code(e.status), Message: plain.Message(e.Error()), Passing: e.passing, Permanent: !e.passing}
 }
 
 // explain says in better words why the system did not start the program.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/millrace-go/millrace/runner/internal/plain"
 	"github.com/millrace-go/millrace/workflow"
 )
 
@@ -225,7 +226,7 @@ func TestARecordKeepsItsBeginningAndItsEnd(t *testing.T) {
 			t.Fatalf("%q of %q", got, whole)
 		}
 		middle := whole[len(head) : len(whole)-len(tail)]
-		if want := fmt.Sprintf("%d lines, %d bytes left out", strings.Count(middle, "\n"), len(middle)); note != want {
+		if want := plain.Count(int64(strings.Count(middle, "\n")), "line") + ", " + plain.Count(int64(len(middle)), "byte") + " left out"; note != want {
 			t.Fatalf("note %q, want %q", note, want)
 		}
 	})
@@ -266,7 +267,7 @@ func TestAMessageIsBoundedText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := wantFailure(t, run(t, shell(t, script)), "exit_1", "the script ended with status 1", "line 10000")
-			if len(f.Message) > longestMessage || !utf8.ValidString(f.Message) || strings.ContainsRune(f.Message, 0) {
+			if len(f.Message) > plain.LongestMessage || !utf8.ValidString(f.Message) || strings.ContainsRune(f.Message, 0) {
 				t.Errorf("message %q", f.Message)
 			}
 		})

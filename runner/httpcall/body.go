@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/millrace-go/millrace/runner/internal/plain"
 )
 
 // body is what came of the body of an answer, unpacked.
@@ -56,7 +58,7 @@ func unpack(packed io.Reader, encodings []string) (io.Reader, error) {
 		return packed, nil
 	case "gzip", "x-gzip", "deflate":
 	default:
-		return nil, fmt.Errorf("%w: its encoding %q is not one that was asked for", errPacking, cut(encoding, 50))
+		return nil, fmt.Errorf("%w: its encoding %q is not one that was asked for", errPacking, plain.Cut(encoding, 50))
 	}
 	// Nothing at all is no packed body, but what some servers send when they have nothing to say.
 	buffered := bufio.NewReader(packed)

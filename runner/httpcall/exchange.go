@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/millrace-go/millrace/runner/internal/plain"
 )
 
 // exchange is one call under way.
@@ -116,7 +118,7 @@ func (x *exchange) failed(ctx context.Context, r *request, resp *http.Response, 
 	if excerpt != "" {
 		x.note("%s", excerpt)
 	}
-	failure := &Failure{Code: x.code(status), Message: message(text), Data: data, Passing: passing(status)}
+	failure := &Failure{Code: x.code(status), Message: plain.Message(text), Data: data, Passing: passing(status)}
 	if failure.Passing {
 		failure.RetryAfter = retryAfter(resp.Header, x.caller.now())
 	}
@@ -136,7 +138,7 @@ func (x *exchange) aside(ctx context.Context, resp *http.Response) body {
 
 // note adds a line to the log.
 func (x *exchange) note(format string, args ...any) {
-	x.log = fmt.Appendln(x.log, clean(fmt.Sprintf(format, args...)))
+	x.log = fmt.Appendln(x.log, plain.Clean(fmt.Sprintf(format, args...)))
 }
 
 func statusText(status int) string {

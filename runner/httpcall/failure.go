@@ -12,7 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
+
+	"github.com/millrace-go/millrace/runner/internal/plain"
 )
 
 // Failure is why an attempt failed.
@@ -45,8 +46,6 @@ const (
 	codeUnstorable = "unstorable"
 )
 
-const longestMessage = 4 << 10
-
 // code gives the code of a status that is a failure.
 func (x *exchange) code(status int) string {
 	if code := x.call.Codes[status]; code != "" {
@@ -62,16 +61,16 @@ func passing(status int) bool {
 
 // refuse is the failure of a call that cannot be sent.
 func refuse(format string, args ...any) *Failure {
-	return &Failure{Code: codeConnect, Message: message("the request cannot be sent: " + fmt.Sprintf(format, args...)), Permanent: true}
+	return &Failure{Code: codeConnect, Message: plain.Message("the request cannot be sent: " + fmt.Sprintf(format, args...)), Permanent: true}
 }
 
 // stopped is the failure of an exchange whose context ended first.
 func stopped(r *request) *Failure {
-	return &Failure{Code: codeConnect, Message: message(r.String() + " was told to stop before it was answered"), Passing: true}
+	return &Failure{Code: codeConnect, Message: plain.Message(r.String() + " was told to stop before it was answered"), Passing: true}
 }
 
 func tooLarge(r *request, limit int) *Failure {
-	return &Failure{Code: codeTooLarge, Final: true, Message: message(fmt.Sprintf(
+	return &Failure{Code: codeTooLarge, Final: true, Message: plain.Message(fmt.Sprintf(
 		"%s gives more than %d bytes: ask for less, page by page, or let a command fetch it into a file", r, limit))}
 }
 
@@ -82,22 +81,22 @@ func unread(r *request, resp *http.Response, err error, limit int) *Failure {
 	case errors.Is(err, errTooLarge):
 		return tooLarge(r, limit)
 	case errors.Is(err, errPacking):
-		return &Failure{Code: codeBadOutput, Message: message(answered + "its body is of no use: " + cut(err.Error(), causeBytes))}
+		return &Failure{Code: codeBadOutput, Message: plain.Message(answered + "its body is of no use: " + plain.Cut(err.Error(), causeBytes))}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &Failure{Code: codeConnect, Message: message(answered + "the body ends before it should"), Passing: true}
+		return &Failure{Code: codeConnect, Message: plain.Message(answered + "the body ends before it should"), Passing: true}
 	default:
 		reason, _ := reasonOf(err)
-		return &Failure{Code: codeConnect, Message: message(answered + "not the whole of its body came: " + reason), Passing: true}
+		return &Failure{Code: codeConnect, Message: plain.Message(answered + "not the whole of its body came: " + reason), Passing: true}
 	}
 }
 
 // explain is the failure of a request to which no answer came.
 func explain(r *request, err error) *Failure {
 	if strings.Contains(err.Error(), "response headers exceeded") || strings.Contains(err.Error(), "header list larger than") {
-		return &Failure{Code: codeTooLarge, Final: true, Message: message(r.String() + " was answered with more headers than are taken")}
+		return &Failure{Code: codeTooLarge, Final: true, Message: plain.Message(r.String() + " was answered with more headers than are taken")}
 	}
 	reason, permanent := reasonOf(err)
-	return &Failure{Code: codeConnect, Message: message(r.String() + ": " + reason), Passing: !permanent, Permanent: permanent}
+	return &Failure{Code: codeConnect, Message: plain.Message(r.String() + ": " + reason), Passing: !permanent, Permanent: permanent}
 }
 
 const causeBytes = 200 // of the words of an error that is not known here
@@ -105,13 +104,13 @@ const causeBytes = 200 // of the words of an error that is not known here
 // reasonOf says for people why an exchange broke off, and whether it always will. It never shows what was sent or came.
 func reasonOf(err error) (reason string, permanent bool) {
 	if untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return "the server's certificate is not to be trusted: " + cut(clean(untrusted.Err.Error()), causeBytes), true
+		return "the server's certificate is not to be trusted: " + plain.Cut(plain.Clean(untrusted.Err.Error()), causeBytes), true
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return "the server does not speak TLS there: is it an http:// address?", true
 	}
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
-		return fmt.Sprintf("host %s cannot be found: %s", cut(clean(name.Name), causeBytes), cut(clean(name.Err), causeBytes)), false
+		return fmt.Sprintf("host %s cannot be found: %s", plain.Cut(plain.Clean(name.Name), causeBytes), plain.Cut(plain.Clean(name.Err), causeBytes)), false
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "the connection timed out", false
@@ -127,26 +126,6 @@ func reasonOf(err error) (reason string, permanent bool) {
 	case strings.Contains(text, "malformed"), strings.Contains(text, "invalid header"), strings.Contains(text, "bad Content-Length"):
 		return "the server did not answer in HTTP", false
 	default:
-		return cut(clean(text), causeBytes), false
+		return plain.Cut(plain.Clean(text), causeBytes), false
 	}
-}
-
-// message makes text fit for a Failure.
-func message(text string) string { return cut(clean(text), longestMessage) }
-
-// clean makes text valid UTF-8 without NUL.
-func clean(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-}
-
-// cut shortens text to limit bytes, in whole characters.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	at := limit - len("...")
-	for at > 0 && !utf8.RuneStart(text[at]) {
-		at--
-	}
-	return text[:at] + "..."
 }

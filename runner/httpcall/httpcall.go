@@ -5,7 +5,7 @@
 // them; a [Result] is what became of one; a [Failure] says why it failed in terms that retry policies understand. An answer
 // is what the server sent, an exchange a call with the redirects that it followed.
 //
-// The package imports nothing of Millrace. The rules are sections 2, 5 and 6 of the page on the file format.
+// The package imports runner/internal/plain alone. The rules are sections 2, 5 and 6 of the page on the file format.
 package httpcall
 
 import (

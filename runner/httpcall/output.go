@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/millrace-go/millrace/runner/internal/plain"
 )
 
 // output makes the output of an answer that was expected.
@@ -23,7 +25,7 @@ func (x *exchange) output(r *request, resp *http.Response) (json.RawMessage, *Fa
 		return nil, failure
 	}
 	if x.call.Full {
-		value = fmt.Appendf(nil, `{"status":%d,"headers":%s,"body":%s}`, resp.StatusCode, encode(headers(resp.Header)), value)
+		value = fmt.Appendf(nil, `{"status":%d,"headers":%s,"body":%s}`, resp.StatusCode, plain.Encode(headers(resp.Header)), value)
 	}
 	if len(value) > limit {
 		return nil, tooLarge(r, limit)
@@ -41,18 +43,18 @@ func parse(r *request, resp *http.Response, text []byte) (json.RawMessage, *Fail
 		return json.RawMessage("null"), nil
 	}
 	if asJSON && !json.Valid(value) {
-		return nil, &Failure{Code: codeBadOutput, Message: message(fmt.Sprintf("%s answered %s with a body that is not JSON, though its Content-Type says so: %v",
+		return nil, &Failure{Code: codeBadOutput, Message: plain.Message(fmt.Sprintf("%s answered %s with a body that is not JSON, though its Content-Type says so: %v",
 			r, statusText(resp.StatusCode), whyNotJSON(value)))}
 	}
-	if reason, at := unstorable(value, asJSON); at >= 0 {
-		return nil, &Failure{Code: codeUnstorable, Final: true, Message: message(fmt.Sprintf(
+	if reason, at := plain.Unstorable(value, asJSON); at >= 0 {
+		return nil, &Failure{Code: codeUnstorable, Final: true, Message: plain.Message(fmt.Sprintf(
 			"%s answered %s with a body that has %s at byte %d, which cannot be stored: ask for text or JSON, or let a command fetch it into a file",
 			r, statusText(resp.StatusCode), reason, at))}
 	}
 	if asJSON {
 		return value, nil
 	}
-	return encode(string(value)), nil
+	return plain.Encode(string(value)), nil
 }
 
 // isJSON says whether a Content-Type is that of one JSON value.
@@ -75,41 +77,6 @@ func whyNotJSON(text []byte) error {
 	return err
 }
 
-// unstorable finds what no database gives back as it was: bytes that are not UTF-8, and NUL, in JSON also spelled as an
-// escape. at is -1 when there is none.
-func unstorable(text []byte, asJSON bool) (reason string, at int) {
-	if at = bytes.IndexByte(text, 0); at >= 0 {
-		return "a NUL character", at
-	}
-	if !utf8.Valid(text) {
-		for at = 0; ; {
-			r, size := utf8.DecodeRune(text[at:])
-			if r == utf8.RuneError && size == 1 {
-				return "a byte that is not UTF-8", at
-			}
-			at += size
-		}
-	}
-	if asJSON {
-		return `a NUL character (\u0000)`, escapedNUL(text)
-	}
-	return "", -1
-}
-
-// escapedNUL finds \u0000 in JSON. A backslash stands in strings only, and takes the next character with it.
-func escapedNUL(text []byte) int {
-	for at := 0; at < len(text); at++ {
-		if text[at] != '\\' {
-			continue
-		}
-		if bytes.HasPrefix(text[at:], []byte(`\u0000`)) {
-			return at
-		}
-		at++
-	}
-	return -1
-}
-
 // headers gives the headers of an answer by their names in small letters. Several values of one name are joined by commas,
 // which means the same (RFC 9110, 5.3); those of Set-Cookie, which may hold commas, by line ends.
 func headers(header http.Header) map[string]string {
@@ -120,18 +87,9 @@ func headers(header http.Header) map[string]string {
 		if name == "set-cookie" {
 			separator = "\n"
 		}
-		out[clean(name)] = clean(strings.Join(values, separator))
+		out[plain.Clean(name)] = plain.Clean(strings.Join(values, separator))
 	}
 	return out
-}
-
-// encode gives a value that cannot fail as JSON.
-func encode(value any) json.RawMessage {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(value)
-	return bytes.TrimSuffix(buf.Bytes(), []byte{'\n'})
 }
 
 const (
@@ -141,11 +99,11 @@ const (
 
 // errorData gives what a failure tells of its answer, and the beginning of its body for the log.
 func errorData(resp *http.Response, b body) (data json.RawMessage, excerpt string) {
-	excerpt = strings.TrimSpace(cut(clean(string(b.bytes[:min(len(b.bytes), excerptBytes+utf8.UTFMax)])), excerptBytes))
-	value := encode(excerpt)
+	excerpt = strings.TrimSpace(plain.Cut(plain.Clean(string(b.bytes[:min(len(b.bytes), excerptBytes+utf8.UTFMax)])), excerptBytes))
+	value := plain.Encode(excerpt)
 	trimmed := bytes.TrimSpace(b.bytes)
 	whole := b.err == nil && len(trimmed) <= dataBytes && json.Valid(trimmed)
-	if _, at := unstorable(trimmed, true); whole && at < 0 && isJSON(resp.Header.Get("Content-Type")) {
+	if _, at := plain.Unstorable(trimmed, true); whole && at < 0 && isJSON(resp.Header.Get("Content-Type")) {
 		value = trimmed
 	}
 	if excerpt == "" {

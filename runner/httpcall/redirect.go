@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+
+	"github.com/millrace-go/millrace/runner/internal/plain"
 )
 
 // harmless are the headers that go along to another host: they say what is wanted and what is sent, but not by whom. Any
@@ -36,7 +38,7 @@ func (r *request) redirected(resp *http.Response) (*request, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the address that it leads to cannot be read")
 	case to.Scheme != "http" && to.Scheme != "https":
-		return nil, fmt.Errorf("it leads to %s:, and only http and https are followed", cut(to.Scheme, 20))
+		return nil, fmt.Errorf("it leads to %s:, and only http and https are followed", plain.Cut(to.Scheme, 20))
 	case r.url.Scheme == "https" && to.Scheme == "http":
 		return nil, fmt.Errorf("it leads from https to http: %s", shown(to))
 	case to.Hostname() == "":

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/millrace-go/millrace/runner/internal/plain"
 )
 
 // request is one request of an exchange; a redirect makes another of it.
@@ -68,11 +70,11 @@ func readURL(text string) (*url.URL, *Failure) {
 	case err != nil:
 		return nil, refuse("url cannot be read: write it as http://HOST/PATH or https://HOST/PATH")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, refuse("url begins with %q: only http:// and https:// can be called", cut(u.Scheme, 20)+":")
+		return nil, refuse("url begins with %q: only http:// and https:// can be called", plain.Cut(u.Scheme, 20)+":")
 	case u.Hostname() == "":
 		return nil, refuse("url names no host: write it as %s://HOST/PATH", u.Scheme)
 	case u.User != nil:
-		return nil, refuse("url of %s has a user or password in it: put them into the header Authorization, where secrets may stand", cut(u.Host, shownBytes))
+		return nil, refuse("url of %s has a user or password in it: put them into the header Authorization, where secrets may stand", plain.Cut(u.Host, shownBytes))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	u.RawQuery = escapeQuery(u.RawQuery)
@@ -130,7 +132,7 @@ func (r *request) setMethod(method string) *Failure {
 	case method == "":
 		r.method = http.MethodPost
 	case !isToken(method) || r.method == http.MethodConnect:
-		return refuse("method %q cannot be called: write GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS", cut(method, 20))
+		return refuse("method %q cannot be called: write GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS", plain.Cut(method, 20))
 	}
 	return nil
 }
@@ -141,7 +143,7 @@ func (r *request) setHeader(pairs []Pair) *Failure {
 		name := http.CanonicalHeaderKey(p.Name)
 		switch {
 		case !isToken(p.Name):
-			return refuse("%q cannot be the name of a header: use letters, digits and -", cut(p.Name, 100))
+			return refuse("%q cannot be the name of a header: use letters, digits and -", plain.Cut(p.Name, 100))
 		case slices.Contains(owned, name):
 			return refuse("header %s says how the request is carried, and is set by the connection: leave it out", name)
 		case name == "Host":
@@ -206,5 +208,5 @@ const shownBytes = 300 // of an address that is shown
 
 // shown gives scheme, host and path of an address.
 func shown(u *url.URL) string {
-	return cut(u.Scheme+"://"+u.Host+u.EscapedPath(), shownBytes)
+	return plain.Cut(u.Scheme+"://"+u.Host+u.EscapedPath(), shownBytes)
 }
