@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -295,7 +296,7 @@ func field(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// keys FILE PATH NAME..: the object at the dotted path has exactly these members.
+// keys FILE PATH NAME..: the object at the dotted path has exactly these members, and docs/cli.md names each.
 func keys(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: keys FILE PATH NAME..")
@@ -304,9 +305,14 @@ func keys(ts *testscript.TestScript, neg bool, args []string) {
 	if !ok {
 		ts.Fatalf("%s is no object", args[1])
 	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	ts.Check(err)
 	for _, name := range args[2:] {
 		if _, ok := object[name]; !ok {
 			ts.Fatalf("%s has no member %s", args[1], name)
+		}
+		if !regexp.MustCompile(`[{\s]` + name + `[\s,]`).Match(page) {
+			ts.Fatalf("docs/cli.md names no member %s", name)
 		}
 		delete(object, name)
 	}

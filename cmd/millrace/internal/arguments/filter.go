@@ -42,8 +42,14 @@ func Given(c *cobra.Command) bool {
 	return slices.ContainsFunc(names, c.Flags().Changed) || c.Flags().Changed("kind") || c.Flags().Changed("run")
 }
 
-var statuses = []string{
-	"pending", "running", "paused", "parked", "stopping", "compensating", "succeeded", "failed", "cancelled", "aborted", "dead",
+var statuses, endings = words(machine.Statuses()), words(machine.Endings())
+
+func words(statuses []machine.Status) []string {
+	out := make([]string, len(statuses))
+	for i, s := range statuses {
+		out[i] = string(s)
+	}
+	return out
 }
 
 // Build gives the filter, without a tenant. Where no status was named, otherwise are the statuses that are meant; none: all.

@@ -13,11 +13,6 @@ import (
 	"github.com/millrace-go/millrace/workflow"
 )
 
-// endings are the statuses of runs that have ended.
-var endings = []string{
-	string(machine.Succeeded), string(machine.Failed), string(machine.Cancelled), string(machine.Aborted), string(machine.Dead),
-}
-
 // Old is the flags that choose ended runs by age.
 type Old struct {
 	than   Duration

@@ -7,7 +7,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,11 +16,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/orders"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/reading"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
@@ -142,12 +141,7 @@ func orElse(s, other string) string {
 }
 
 // print writes one JSON document to standard output.
-func (a *app) print(doc any) error {
-	e := json.NewEncoder(a.out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(doc)
-}
+func (a *app) print(doc any) error { return desk.Encode(a.out, doc) }
 
 // say writes a line for people to standard error.
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
@@ -190,24 +184,6 @@ func columns(f *os.File) int {
 	}
 	w, _ := size(f)
 	return w
-}
-
-// callTimeout bounds one look into the store.
-const callTimeout = 30 * time.Second
-
-func limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, callTimeout)
-}
-
-// document gives one JSON document in one line, without its end.
-func document(doc any) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(doc); err != nil {
-		return "null"
-	}
-	return strings.TrimRight(b.String(), "\n")
 }
 
 // writeText writes s to w; that standard output was closed is nobody's fault here.

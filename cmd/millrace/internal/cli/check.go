@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/workflow"
 )
@@ -103,7 +104,7 @@ func steps(def *workflow.Definition) (n int) {
 
 // String gives one line for people.
 func (c checked) String() string {
-	return c.File + ": ok, workflow " + c.Workflow + ", " + plural(c.Steps, "step")
+	return c.File + ": ok, workflow " + c.Workflow + ", " + screen.Plural(c.Steps, "step")
 }
 
 func looksLikeFile(s string) bool {

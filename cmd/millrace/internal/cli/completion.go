@@ -38,8 +38,10 @@ func (a *app) complete(root *cobra.Command) {
 		case "resume", "cancel", "abort", "pause", "retry":
 			c.ValidArgsFunction = several(a.runs)
 		case "start":
-			c.ValidArgsFunction = a.offerWorkflows
-		case "runs", "dead", "queues", "workflows", "schema", "version":
+			c.ValidArgsFunction = oneOrFile(a.workflows)
+		case "graph":
+			c.ValidArgsFunction = oneOrFile(a.runs)
+		case "runs", "dead", "queues", "workflows", "schema", "version", "migrate", "prune":
 			c.ValidArgsFunction = cobra.NoFileCompletions
 		}
 		if c.Name() == "dead" {
@@ -72,6 +74,18 @@ func one(look offers) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return all(c, args, word)
+	}
+}
+
+// oneOrFile completes the first argument alone, which may also be a file.
+func oneOrFile(look offers) cobra.CompletionFunc {
+	all := one(look)
+	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		found, how := all(c, args, word)
+		if len(args) == 0 {
+			how &^= cobra.ShellCompDirectiveNoFileComp
+		}
+		return found, how
 	}
 }
 
@@ -116,11 +130,8 @@ func (a *app) letters(c *cobra.Command) ([]string, error) {
 	})
 }
 
-func (a *app) offerWorkflows(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	offers, err := withClient(c.Context(), a, func(client *millrace.Client) ([]string, error) {
+func (a *app) workflows(c *cobra.Command) ([]string, error) {
+	return withClient(c.Context(), a, func(client *millrace.Client) ([]string, error) {
 		ctx, cancel := context.WithTimeout(c.Context(), completionTime)
 		defer cancel()
 		list, err := client.Workflows(ctx, a.tenant)
@@ -130,8 +141,4 @@ func (a *app) offerWorkflows(c *cobra.Command, args []string, _ string) ([]strin
 		}
 		return out, err
 	})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	return offers, cobra.ShellCompDirectiveDefault
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/logfile"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/stores"
 	"github.com/millrace-go/millrace/store"
@@ -125,7 +126,7 @@ func (a *app) open(ctx context.Context) (store.Store, database, error) {
 		return nil, d, err
 	}
 	if d.url != "" {
-		st, err := openStore(ctx, d, arguments.Duration(callTimeout), false)
+		st, err := openStore(ctx, d, arguments.Duration(desk.CallTimeout), false)
 		return st, d, err
 	}
 	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
@@ -137,7 +138,7 @@ func (a *app) open(ctx context.Context) (store.Store, database, error) {
 			hint: "look at --db and $MILLRACE_DB; `millrace run` makes it",
 		}
 	}
-	st, err := openStore(ctx, d, arguments.Duration(callTimeout), false)
+	st, err := openStore(ctx, d, arguments.Duration(desk.CallTimeout), false)
 	return st, d, err
 }
 
@@ -145,7 +146,7 @@ func (a *app) open(ctx context.Context) (store.Store, database, error) {
 const longestBusy = 10 * time.Second
 
 func openStore(ctx context.Context, d database, patience arguments.Duration, migrates bool) (store.Store, error) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	return d.place().Open(ctx, min(time.Duration(patience), longestBusy), migrates)
 }

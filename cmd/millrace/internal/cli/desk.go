@@ -53,7 +53,7 @@ func (a *app) atList(ctx context.Context, use func(*orders.Desk) error) error {
 func (a *app) desk() (*orders.Desk, error) {
 	o, err := a.signed(millrace.Order{})
 	d := &orders.Desk{
-		Tenant: a.tenant, Who: o.By, In: a.in, Out: a.out, Err: a.err, JSON: a.json, Width: columns(a.out), Style: style(a.out),
+		Desk: a.plainDesk(), Who: o.By, In: a.in,
 		Explain: func(err error) (code, message, hint string) { f := explain(err); return f.code, f.message, f.hint },
 	}
 	if isTerminal(a.in) && isTerminal(a.err) {

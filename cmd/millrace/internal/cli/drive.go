@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/execute"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
@@ -232,7 +233,7 @@ func (d *drive) tellDraining(ctx context.Context, note string) {
 }
 
 func (d *drive) view(ctx context.Context, o millrace.ShowOptions) (*millrace.View, error) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	return d.follower.View(ctx, o)
 }

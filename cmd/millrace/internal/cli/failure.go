@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/orders"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/internal/engine"
@@ -76,10 +76,7 @@ func (a *app) reportJSON(f *failure) {
 	if f.mistakes == nil {
 		doc.Error.Mistakes = []workflow.Mistake{}
 	}
-	e := json.NewEncoder(a.err)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	_ = e.Encode(doc) // standard error is where a fault would be told
+	_ = desk.Encode(a.err, doc) // standard error is where a fault would be told
 }
 
 // explain finds status, code and hint of an error.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/workflow"
 	"github.com/millrace-go/millrace/workflow/draw"
 )
@@ -60,7 +61,7 @@ func (a *app) fileOrRun(ctx context.Context, what string) (*workflow.Definition,
 	}
 	states := draw.States{}
 	def, err := withClient(ctx, a, func(c *millrace.Client) (*workflow.Definition, error) {
-		ctx, cancel := limited(ctx)
+		ctx, cancel := desk.Limited(ctx)
 		defer cancel()
 		id, err := c.Find(ctx, a.tenant, what)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/upkeep"
 	"github.com/millrace-go/millrace/store"
 )
@@ -12,11 +13,11 @@ import (
 // atTables finds the database whose tables are meant.
 func (a *app) atTables() (upkeep.Desk, error) {
 	d, err := a.locate()
-	desk := upkeep.Desk{Keeper: tables{d}, Out: a.out}
+	at := upkeep.Desk{Keeper: tables{d}, Out: a.out}
 	if a.json {
-		desk.Print = a.print
+		at.Print = a.print
 	}
-	return desk, err
+	return at, err
 }
 
 // tables are those of a SQLite file, or of a schema of PostgreSQL.
@@ -25,7 +26,7 @@ type tables struct{ d database }
 func (t tables) Name() string { return t.d.place().String() }
 
 func (t tables) Examine(ctx context.Context) (store.Schema, error) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	return t.d.place().Examine(ctx)
 }

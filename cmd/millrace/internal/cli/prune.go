@@ -37,7 +37,7 @@ func (w *worker) pruned(runs []store.PrunedRun) {
 		w.tell("%v", err)
 	}
 	if !w.flags.quiet {
-		w.tell("removed %s that ended long ago", plural(len(runs), "run"))
+		w.tell("removed %s that ended long ago", screen.Plural(len(runs), "run"))
 	}
 }
 

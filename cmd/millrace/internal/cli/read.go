@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/reading"
 )
 
@@ -40,7 +41,10 @@ func (a *app) list(ctx context.Context, use func(*reading.Desk) error) error {
 }
 
 func (a *app) reader() *reading.Desk {
-	return &reading.Desk{
-		Tenant: a.tenant, Out: a.out, Err: a.err, JSON: a.json, Width: columns(a.out), Style: style(a.out), Patience: followPatience,
-	}
+	return &reading.Desk{Desk: a.plainDesk(), Patience: followPatience}
+}
+
+// plainDesk gives a desk without a client.
+func (a *app) plainDesk() desk.Desk {
+	return desk.Desk{Tenant: a.tenant, Out: a.out, Err: a.err, JSON: a.json, Width: columns(a.out), Style: style(a.out)}
 }

@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/workflow"
 )
@@ -56,7 +58,7 @@ func (a *app) register(ctx context.Context, files []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	eng, err := engine.New(st, engine.Config{Logger: quiet()})
 	out := make([]registered, 0, len(items))
@@ -79,7 +81,7 @@ func (a *app) register(ctx context.Context, files []string) error {
 		if !r.Created {
 			state = "registered already"
 		}
-		if err := writeText(a.out, r.Workflow+" v"+itoa(r.Version)+": "+state+"\n"); err != nil {
+		if err := writeText(a.out, r.Workflow+" v"+strconv.Itoa(r.Version)+": "+state+"\n"); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/orders"
 )
 
@@ -26,7 +27,7 @@ With --detach, of several runs, of those that a filter chooses, and of a workflo
 lifted: workers go on with them. A filter means runs that are paused; the command shows how many and some of them, and
 asks; without a terminal it needs --yes.
 
-` + aboutRun,
+` + arguments.AboutRun,
 		Example: `  millrace resume
   millrace resume 5f3a
   millrace resume order/2024-117 --timeout 10m
@@ -59,7 +60,7 @@ func (a *app) resume(ctx context.Context, ref string, f driveFlags, k *orders.Co
 	if err != nil {
 		return err
 	}
-	find, cancel := limited(ctx)
+	find, cancel := desk.Limited(ctx)
 	defer cancel()
 	id, err := millrace.NewClient(st).Find(find, a.tenant, ref)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/voices"
@@ -110,7 +111,7 @@ func (a *app) driveRun(ctx context.Context, st store.Store, db database, id stri
 
 func (a *app) driveOpen(ctx context.Context, st store.Store, db database, id string, f driveFlags) (*millrace.View, int, error) {
 	client := millrace.NewClient(st)
-	look, cancel := limited(ctx)
+	look, cancel := desk.Limited(ctx)
 	defer cancel()
 	o := millrace.ShowOptions{}
 	if f.all {
@@ -195,7 +196,7 @@ func (a *app) sayFailure(v *millrace.View) {
 		a.sayNext(v)
 		return
 	}
-	if code := v.Error.Code; v.Reason != "" && (code == machine.CodeCancelled || code == "aborted") {
+	if code := v.Error.Code; v.Reason != "" && (code == machine.CodeCancelled || code == machine.CodeAborted) {
 		a.say("run %s %s %s", screen.Ending(v.ID), v.Status, screen.Clean(v.Reason))
 		a.sayLetters(v)
 		a.sayNext(v)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/orders"
 	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/store"
@@ -157,7 +158,7 @@ func prepare(what string, f startFlags) (planned, error) {
 func (a *app) startOne(
 	ctx context.Context, client *millrace.Client, st store.Store, p planned, f startFlags,
 ) (engine.Started, error) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	var def *workflow.Definition
 	if len(p.defs) > 0 {

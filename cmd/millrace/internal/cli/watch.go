@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/voices"
@@ -32,7 +33,7 @@ func (a *app) watchCommand() *cobra.Command {
 nothing. Leaving it with Ctrl-C does not touch the run. With --json it prints the run anew, one document a line,
 each time something has changed.
 
-` + aboutRun,
+` + arguments.AboutRun,
 		Example: `  millrace watch
   millrace watch 5f3a --timeout 10m
   millrace watch order/2024-117 --json`,
@@ -53,7 +54,7 @@ func (a *app) watchRef(ctx context.Context, ref string, f watchFlags) error {
 		return err
 	}
 	client := millrace.NewClient(st)
-	find, cancel := limited(ctx)
+	find, cancel := desk.Limited(ctx)
 	defer cancel()
 	id, err := client.Find(find, a.tenant, ref)
 	if err == nil {
@@ -151,7 +152,7 @@ func (w *watch) bear(err error) error {
 
 // look shows how the run stands and what its attempts said meanwhile.
 func (w *watch) look(ctx context.Context) (*millrace.View, error) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	v, err := w.follower.View(ctx, millrace.ShowOptions{Live: true, Steps: -1})
 	if err != nil {
@@ -185,9 +186,9 @@ type documents struct {
 }
 
 func (d *documents) document(v *millrace.View) error {
-	text := document(v)
-	if text == d.last {
-		return nil
+	text, err := desk.InLine(v)
+	if err != nil || text == d.last {
+		return err
 	}
 	d.last = text
 	return writeText(d.out, text+"\n")

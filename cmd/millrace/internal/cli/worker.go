@@ -18,6 +18,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/execute"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
@@ -255,7 +256,7 @@ func (w *worker) serve(ended <-chan error) (left bool, err error) {
 
 // greet says what is served.
 func (w *worker) greet(folders map[string]string, owner string) {
-	w.tell("worker %s serves the database %s with %s", owner, w.db.place(), plural(w.flags.slots, "slot"))
+	w.tell("worker %s serves the database %s with %s", owner, w.db.place(), screen.Plural(w.flags.slots, "slot"))
 	for _, home := range slices.Sorted(maps.Keys(folders)) {
 		if namedHome(home) {
 			w.tell("  commands of runs started with --home %s, in %s", home, folders[home])
@@ -311,7 +312,7 @@ func (w *worker) Settled(run *machine.Run) {
 
 // sweepAll removes what the steps of ended runs have left: the process that saw them end may have died then.
 func (w *worker) sweepAll(ctx context.Context) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	entries, err := os.ReadDir(filepath.Dir(w.db.scratch("x")))
 	if err != nil { // there is none

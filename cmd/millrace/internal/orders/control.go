@@ -3,6 +3,7 @@ package orders
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,10 +25,8 @@ type Control struct {
 }
 
 var (
-	unended = []machine.Status{
-		machine.Pending, machine.Running, machine.Paused, machine.Parked, machine.Stopping, machine.Compensating,
-	}
-	retriable = []machine.Status{machine.Failed, machine.Dead, machine.Cancelled, machine.Aborted}
+	unended   = slices.DeleteFunc(machine.Statuses(), machine.Status.Ended)
+	retriable = slices.DeleteFunc(machine.Endings(), func(s machine.Status) bool { return s == machine.Succeeded })
 )
 
 const aboutMany = `Several runs may be named, or chosen by --workflow, --status, --label and their like: then the command shows how many are
@@ -163,7 +162,7 @@ func (k *Control) tell(ctx context.Context, d *Desk, o *RunOrder) error {
 		if err != nil {
 			return err
 		}
-		return d.print(v)
+		return d.Print(v)
 	}
 	if err := d.TellRuns(o, answers); err != nil {
 		return err

@@ -47,10 +47,8 @@ func (d *Desk) complete(ctx context.Context, l *Letters, ref string) error {
 	if ref == "" {
 		return nil
 	}
-	ctx, cancel := limited(ctx)
-	defer cancel()
 	var err error
-	l.Filter.RunID, err = d.Client.Find(ctx, d.Tenant, ref)
+	l.Filter.RunID, err = d.Find(ctx, ref)
 	return err
 }
 
@@ -148,15 +146,15 @@ func (d *Desk) tellLetters(letters []millrace.DeadLetter, next int64) error {
 		if next != 0 {
 			page["next"] = next
 		}
-		return d.print(page)
+		return d.Print(page)
 	}
 	if len(letters) == 0 {
-		d.say("no dead letters")
+		d.Say("no dead letters")
 		return nil
 	}
-	err := d.write(LetterTable(letters, time.Now()).Text(d.Width, d.Style))
+	err := d.Write(LetterTable(letters, time.Now()).Text(d.Width, d.Style))
 	if next != 0 {
-		d.say("there are more: add --before %d", next)
+		d.Say("there are more: add --before %d", next)
 	}
 	return err
 }
@@ -191,9 +189,9 @@ func deadShow(ctx context.Context, open Open, id int64) error {
 		case err != nil:
 			return err
 		case d.JSON:
-			return d.print(lineOf(&l))
+			return d.Print(lineOf(&l))
 		}
-		return d.write(screen.LetterPage(&l, time.Now(), d.Width))
+		return d.Write(screen.LetterPage(&l, time.Now(), d.Width))
 	})
 }
 

@@ -47,7 +47,7 @@ func examine(ctx context.Context, open Open, ref string) error {
 		options := millrace.DoctorOptions{Tenant: d.Tenant}
 		if ref != "" {
 			var err error
-			if options.Run, err = d.find(ctx, ref); err != nil {
+			if options.Run, err = d.Find(ctx, ref); err != nil {
 				return err
 			}
 		}
@@ -62,16 +62,10 @@ func examine(ctx context.Context, open Open, ref string) error {
 			if report.Findings == nil {
 				report.Findings = []millrace.Finding{}
 			}
-			return d.print(report)
+			return d.Print(report)
 		}
-		return d.write(reportText(&report))
+		return d.Write(reportText(&report))
 	})
-}
-
-func (d *Desk) find(ctx context.Context, ref string) (string, error) {
-	ctx, cancel := limited(ctx)
-	defer cancel()
-	return d.Client.Find(ctx, d.Tenant, ref)
 }
 
 func reportText(r *millrace.DoctorReport) string {
@@ -84,22 +78,22 @@ func reportText(r *millrace.DoctorReport) string {
 			last = help
 		}
 	}
-	fmt.Fprintf(&b, "%s examined", plural(r.Runs, "run"))
+	fmt.Fprintf(&b, "%s examined", screen.Plural(r.Runs, "run"))
 	switch len(r.Findings) {
 	case 0:
 		b.WriteString(": all is well\n")
 	default:
-		fmt.Fprintf(&b, ": %s\n", plural(len(r.Findings), "finding"))
+		fmt.Fprintf(&b, ": %s\n", screen.Plural(len(r.Findings), "finding"))
 	}
 	if r.Changing > 0 {
-		fmt.Fprintf(&b, "%s changed too fast for a whole look; look again\n", plural(r.Changing, "run"))
+		fmt.Fprintf(&b, "%s changed too fast for a whole look; look again\n", screen.Plural(r.Changing, "run"))
 	}
 	return b.String()
 }
 
 func mend(ctx context.Context, open Open, ref string) error {
 	return open(ctx, func(d *Desk) error {
-		id, err := d.find(ctx, ref)
+		id, err := d.Find(ctx, ref)
 		if err != nil {
 			return err
 		}
@@ -108,22 +102,22 @@ func mend(ctx context.Context, open Open, ref string) error {
 		case err != nil:
 			return err
 		case d.JSON:
-			return d.print(report)
+			return d.Print(report)
 		}
-		return d.write(repairText(&report))
+		return d.Write(repairText(&report))
 	})
 }
 
 func repairText(r *millrace.RepairReport) string {
 	if !r.Changed {
-		return "run " + screen.Ending(r.Run) + ": nothing was wrong, nothing was changed\n"
+		return "run " + screen.Ending(r.Run) + ": there is nothing that a repair can mend; nothing was changed\n"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "run %s is repaired\n", screen.Ending(r.Run))
 	for _, part := range []struct {
 		name  string
 		items []string
-	}{{"document", r.Documents}, {"task", r.Tasks}, {"timer", r.Timers}} {
+	}{{"document", r.Documents}, {"task", r.Tasks}, {"timer", r.Timers}, {"letter", r.Letters}, {"value", r.Values}} {
 		for _, item := range part.items {
 			if item == "" {
 				item = "(the run itself)"

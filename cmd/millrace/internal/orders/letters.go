@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -64,23 +65,17 @@ func (d *Desk) Letters(ctx context.Context, o *LetterOrder) ([]LetterAnswer, err
 			d.letter(ctx, o, &answers[i])
 		}
 	}
+	alone := len(answers) == 1 && o.Chosen == nil
 	for i := range answers {
-		a := &answers[i]
-		if unreachable(a.err) {
-			return nil, a.err
-		}
-		if a.err != nil && len(answers) == 1 && o.Chosen == nil {
-			return nil, &Denied{a.err}
-		}
-		if a.err != nil {
-			a.Error = d.refusal(a.err)
+		if answers[i].Error, err = d.judge(answers[i].err, alone); err != nil {
+			return nil, err
 		}
 	}
 	return answers, nil
 }
 
 func (d *Desk) letter(ctx context.Context, o *LetterOrder, a *LetterAnswer) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	applied, err := o.Apply(ctx, a.ID)
 	if a.err = err; err == nil {
@@ -160,7 +155,7 @@ func (d *Desk) Choose(ctx context.Context, l *Letters, before int64) ([]millrace
 }
 
 func (d *Desk) letterPage(ctx context.Context, f store.LetterFilter) ([]millrace.DeadLetter, int64, error) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	return d.Client.DeadLetters(ctx, f)
 }
@@ -194,12 +189,12 @@ func LetterTable(letters []millrace.DeadLetter, now time.Time) screen.Table {
 func (d *Desk) TellLetters(o *LetterOrder, answers []LetterAnswer) error {
 	switch {
 	case d.JSON:
-		return d.print(map[string]any{"dry_run": o.DryRun, "dead_letters": answers})
+		return d.Print(map[string]any{"dry_run": o.DryRun, "dead_letters": answers})
 	case len(answers) == 0:
-		d.say("no open dead letter is meant: nothing was done")
+		d.Say("no open dead letter is meant: nothing was done")
 		return nil
 	case o.DryRun:
-		d.say("this would %s %s; nothing was done", o.Verb, plural(len(answers), "dead letter"))
+		d.Say("this would %s %s; nothing was done", o.Verb, screen.Plural(len(answers), "dead letter"))
 	}
 	t := screen.Table{Mark: 3, Head: []string{"ID", "RUN", "AT", "STATUS", "RESULT"}}
 	for i := range answers {
@@ -217,9 +212,9 @@ func (d *Desk) TellLetters(o *LetterOrder, answers []LetterAnswer) error {
 	}
 	if len(answers) == 1 && answers[0].Status != nil {
 		a := &answers[0]
-		return d.write(fmt.Sprintf("dead letter %d: run %s is %s\n", a.ID, screen.Ending(a.Run), *a.Status))
+		return d.Write(fmt.Sprintf("dead letter %d: run %s is %s\n", a.ID, screen.Ending(a.Run), *a.Status))
 	}
-	return d.write(t.Text(d.Width, d.Style))
+	return d.Write(t.Text(d.Width, d.Style))
 }
 
 // lettersRefused says whether an order was refused on one of several letters.

@@ -10,15 +10,14 @@ package orders
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 )
 
@@ -28,15 +27,9 @@ type Open func(ctx context.Context, use func(*Desk) error) error
 
 // Desk takes orders and answers them.
 type Desk struct {
-	Client *millrace.Client
-	Tenant string
-	Who    string // orders when the terms do not say
-	In     io.Reader
-	Out    io.Writer // for answers
-	Err    io.Writer // for people
-	JSON   bool
-	Width  int
-	Style  screen.Style
+	desk.Desk
+	Who string // orders when the terms do not say
+	In  io.Reader
 	// Ask asks for a yes. It is nil when nobody can be asked.
 	Ask func(question string) (bool, error)
 	// Explain tells code, message and hint of an error.
@@ -107,30 +100,9 @@ func (e *Denied) Error() string { return e.err.Error() }
 // Unwrap gives why.
 func (e *Denied) Unwrap() error { return e.err }
 
-// callTimeout bounds one look or one order.
-const callTimeout = 30 * time.Second
-
-func limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, callTimeout)
-}
-
 func (d *Desk) refusal(err error) *Refusal {
 	code, message, hint := d.Explain(&Denied{err})
 	return &Refusal{Code: code, Message: message, Hint: hint}
-}
-
-func (d *Desk) say(format string, args ...any) { fmt.Fprintf(d.Err, format+"\n", args...) }
-
-func (d *Desk) write(text string) error {
-	_, err := io.WriteString(d.Out, text)
-	return err
-}
-
-func (d *Desk) print(doc any) error {
-	e := json.NewEncoder(d.Out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(doc)
 }
 
 // sample is how many of many are shown before somebody is asked.
@@ -140,14 +112,14 @@ const sample = 10
 func (d *Desk) agree(verb, what string, n int, table screen.Table, t *Terms) error {
 	if t.Max > 0 && n > t.Max {
 		return &Declined{
-			Code: "too_many", Message: fmt.Sprintf("%s are meant, more than --max %d: nothing was done", plural(n, what), t.Max),
+			Code: "too_many", Message: fmt.Sprintf("%s are meant, more than --max %d: nothing was done", screen.Plural(n, what), t.Max),
 			Hint: "narrow the filter, or raise --max",
 		}
 	}
 	if t.Yes || n == 0 {
 		return nil
 	}
-	all := plural(n, what)
+	all := screen.Plural(n, what)
 	if d.Ask != nil || !d.JSON {
 		d.sample(verb, all, n, table)
 	}
@@ -168,23 +140,23 @@ func (d *Desk) sample(verb, all string, n int, table screen.Table) {
 	if n > sample {
 		table.Rows = table.Rows[:sample]
 	}
-	d.say("this would %s %s:", verb, all)
-	d.say("%s", strings.TrimRight(table.Text(d.Width, d.Style), "\n"))
+	d.Say("this would %s %s:", verb, all)
+	d.Say("%s", strings.TrimRight(table.Text(d.Width, d.Style), "\n"))
 	if n > sample {
-		d.say("... and %d more", n-sample)
+		d.Say("... and %d more", n-sample)
 	}
 }
 
 // tellNeed says what a run needs next, when nobody serves it.
 func (d *Desk) tellNeed(ctx context.Context, id string) {
 	if need := Need(ctx, d.Client, d.Tenant, id); need != "" {
-		d.say("%s", need)
+		d.Say("%s", need)
 	}
 }
 
 // Need tells what a run needs next, when nobody serves it; empty when somebody does, or when the store does not say.
 func Need(ctx context.Context, c *millrace.Client, tenant, id string) string {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	v, err := c.Show(ctx, tenant, id, millrace.ShowOptions{Live: true})
 	if err != nil {
@@ -200,11 +172,4 @@ func Need(ctx context.Context, c *millrace.Client, tenant, id string) string {
 		return "run " + screen.Ending(id) + " waits for " + w.Needs
 	}
 	return ""
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/memory"
@@ -42,7 +43,7 @@ func newFront(t *testing.T, runs int, answer bool) *front {
 	}
 	f := &front{}
 	f.Desk = &Desk{
-		Client: millrace.NewClient(st), Tenant: millrace.DefaultTenant, Out: &f.out, Err: &f.err, Width: 100,
+		Desk:    desk.Desk{Client: millrace.NewClient(st), Tenant: millrace.DefaultTenant, Out: &f.out, Err: &f.err, Width: 100},
 		Ask:     func(q string) (bool, error) { f.asked = append(f.asked, q); return answer, nil },
 		Explain: func(err error) (code, message, hint string) { return "code", err.Error(), "" },
 	}

@@ -96,9 +96,9 @@ func (p *pruning) run(ctx context.Context) error {
 		}
 	}
 	if p.JSON {
-		return p.print(page)
+		return p.Print(page)
 	}
-	return p.write(pruneText(&page, p.than))
+	return p.Write(pruneText(&page, p.than))
 }
 
 // look counts what would be removed, and gives the first of it.
@@ -150,10 +150,10 @@ func pruneText(p *prunedPage, than time.Duration) string {
 		did = "would remove"
 	}
 	var parts []string
-	for _, s := range []machine.Status{machine.Succeeded, machine.Failed, machine.Cancelled, machine.Aborted, machine.Dead} {
+	for _, s := range machine.Endings() {
 		if n := p.ByStatus[s]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
 	}
-	return fmt.Sprintf("%s %s: %s\n", did, plural(p.Pruned, "run"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s %s: %s\n", did, screen.Plural(p.Pruned, "run"), strings.Join(parts, ", "))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -57,19 +58,27 @@ func (d *Desk) Runs(ctx context.Context, o *RunOrder) ([]RunAnswer, error) {
 			d.one(ctx, o, a)
 		}
 	}
+	alone := len(answers) == 1 && o.Chosen == nil
 	for i := range answers {
-		a := &answers[i]
-		if unreachable(a.err) {
-			return nil, a.err
-		}
-		if a.err != nil && len(answers) == 1 && o.Chosen == nil {
-			return nil, &Denied{a.err}
-		}
-		if a.err != nil {
-			a.Error = d.refusal(a.err)
+		if answers[i].Error, err = d.judge(answers[i].err, alone); err != nil {
+			return nil, err
 		}
 	}
 	return answers, nil
+}
+
+// judge says what the error of one item is to the order: why it was refused, or, if it is the store's or that of an item that was
+// named alone, an error of the whole.
+func (d *Desk) judge(err error, alone bool) (*Refusal, error) {
+	switch {
+	case err == nil:
+		return nil, nil
+	case unreachable(err):
+		return nil, err
+	case alone:
+		return nil, &Denied{err}
+	}
+	return d.refusal(err), nil
 }
 
 // unreachable says whether an error is one of the store and not of the item.
@@ -78,7 +87,7 @@ func unreachable(err error) bool {
 }
 
 func (d *Desk) one(ctx context.Context, o *RunOrder, a *RunAnswer) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	switch {
 	case o.DryRun && o.Plan != nil:
@@ -105,12 +114,12 @@ func (d *Desk) meant(ctx context.Context, o *RunOrder) ([]RunAnswer, error) {
 }
 
 func (d *Desk) named(ctx context.Context, ref string) RunAnswer {
-	ctx, cancel := limited(ctx)
-	defer cancel()
-	id, err := d.Client.Find(ctx, d.Tenant, ref)
+	id, err := d.Find(ctx, ref)
 	if err != nil {
 		return RunAnswer{ID: ref, err: err}
 	}
+	ctx, cancel := desk.Limited(ctx)
+	defer cancel()
 	r, err := d.Client.Run(ctx, d.Tenant, id)
 	a := answerOf(&r)
 	a.ID, a.err = id, err
@@ -146,7 +155,7 @@ func (d *Desk) chosen(ctx context.Context, f store.Filter) ([]RunAnswer, error) 
 }
 
 func (d *Desk) page(ctx context.Context, f store.Filter) ([]millrace.RunSummary, string, error) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	return d.Client.Runs(ctx, f)
 }
@@ -172,17 +181,17 @@ func runTable(answers []RunAnswer) screen.Table {
 func (d *Desk) TellRuns(o *RunOrder, answers []RunAnswer) error {
 	switch {
 	case d.JSON:
-		return d.print(map[string]any{"dry_run": o.DryRun, "runs": answers})
+		return d.Print(map[string]any{"dry_run": o.DryRun, "runs": answers})
 	case len(answers) == 0:
-		d.say("no run is meant: nothing was done")
+		d.Say("no run is meant: nothing was done")
 		return nil
 	case o.DryRun && o.Plan != nil:
 		return d.tellPlans(o, answers)
 	case o.DryRun:
-		d.say("this would %s %s; nothing was done", o.Verb, plural(len(answers), "run"))
-		return d.write(runTable(answers).Text(d.Width, d.Style))
+		d.Say("this would %s %s; nothing was done", o.Verb, screen.Plural(len(answers), "run"))
+		return d.Write(runTable(answers).Text(d.Width, d.Style))
 	case len(answers) == 1 && answers[0].Error == nil:
-		return d.write(oneRun(&answers[0]) + "\n")
+		return d.Write(oneRun(&answers[0]) + "\n")
 	}
 	t := runTable(answers)
 	for i := range answers {
@@ -193,7 +202,7 @@ func (d *Desk) TellRuns(o *RunOrder, answers []RunAnswer) error {
 			}
 		}
 	}
-	return d.write(t.Text(d.Width, d.Style))
+	return d.Write(t.Text(d.Width, d.Style))
 }
 
 func oneRun(a *RunAnswer) string {
@@ -222,8 +231,8 @@ func (d *Desk) tellPlans(o *RunOrder, answers []RunAnswer) error {
 			fmt.Fprintf(&b, "%5d  %s\n", n+1, screen.Clean(u.Path))
 		}
 	}
-	d.say("nothing was done")
-	return d.write(b.String())
+	d.Say("nothing was done")
+	return d.Write(b.String())
 }
 
 // refused says whether an order was refused on one of several runs.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 )
 
 // SupplyAnswer is what came of pausing or resuming a workflow, a queue or a tenant as a whole.
@@ -42,7 +43,7 @@ func (d *Desk) Supplies(ctx context.Context, supplies []millrace.Supply, pause b
 }
 
 func (d *Desk) supply(ctx context.Context, s millrace.Supply, pause bool, o millrace.Order) (bool, error) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	tenant := d.Tenant
 	if s.Kind == "tenant" { // that is its own
@@ -57,7 +58,7 @@ func (d *Desk) supply(ctx context.Context, s millrace.Supply, pause bool, o mill
 // TellSupplies tells people what came of it.
 func (d *Desk) TellSupplies(answers []SupplyAnswer) error {
 	if d.JSON {
-		return d.print(map[string]any{"supplies": answers})
+		return d.Print(map[string]any{"supplies": answers})
 	}
 	var b strings.Builder
 	for _, a := range answers {
@@ -73,5 +74,5 @@ func (d *Desk) TellSupplies(answers []SupplyAnswer) error {
 			b.WriteString("was not paused\n")
 		}
 	}
-	return d.write(b.String())
+	return d.Write(b.String())
 }

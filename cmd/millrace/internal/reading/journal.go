@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/machine"
@@ -37,7 +38,7 @@ that led to it, in the database's time.
 		Args: arguments.AtMost(1, "usage: millrace journal [RUN] [-f] [--full]"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return open(c.Context(), func(d *Desk) error {
-				id, err := d.find(c.Context(), strings.Join(args, ""))
+				id, err := d.Find(c.Context(), strings.Join(args, ""))
 				if err != nil {
 					return err
 				}
@@ -64,11 +65,11 @@ type journal struct {
 
 func (j *journal) tell(ctx context.Context) error {
 	if j.JSON && !j.follow {
-		if err := j.write(`{"run":"` + j.id + `","entries":[`); err != nil {
+		if err := j.Write(`{"run":"` + j.id + `","entries":[`); err != nil {
 			return err
 		}
 	}
-	trouble := patient.Wait{For: j.Patience, Tell: func(note string) { j.say("%s", note) }}
+	trouble := patient.Wait{For: j.Patience, Tell: func(note string) { j.Say("%s", note) }}
 	for {
 		done, err := j.look(ctx)
 		if j.follow {
@@ -83,7 +84,7 @@ func (j *journal) tell(ctx context.Context) error {
 		<-time.After(followEvery)
 	}
 	if j.JSON && !j.follow {
-		return j.write("\n]}\n")
+		return j.Write("\n]}\n")
 	}
 	return nil
 }
@@ -102,7 +103,7 @@ func (j *journal) ended(ctx context.Context) (bool, error) {
 	if !j.follow {
 		return true, nil
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	v, err := j.Client.Show(ctx, j.Tenant, j.id, millrace.ShowOptions{Live: true, Steps: 1})
 	if err != nil {
@@ -128,7 +129,7 @@ func (j *journal) pages(ctx context.Context) error {
 }
 
 func (j *journal) page(ctx context.Context) ([]millrace.JournalEntry, error) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	return j.Client.Journal(ctx, j.Tenant, j.id, j.after, journalPage)
 }
@@ -142,18 +143,18 @@ func (j *journal) entry(e millrace.JournalEntry) error {
 	case j.JSON:
 		return j.document("", e, "\n")
 	case j.full:
-		return j.write(entryLine(e, 1<<20) + "\n")
+		return j.Write(entryLine(e, 1<<20) + "\n")
 	default:
-		return j.write(screen.Cut(entryLine(e, j.Width), j.Width) + "\n")
+		return j.Write(screen.Cut(entryLine(e, j.Width), j.Width) + "\n")
 	}
 }
 
 func (j *journal) document(before string, e millrace.JournalEntry, after string) error {
-	text, err := inLine(e)
+	text, err := desk.InLine(e)
 	if err != nil {
 		return err
 	}
-	return j.write(before + text + after)
+	return j.Write(before + text + after)
 }
 
 // entryLine gives an entry for people: number, time, what, where, which attempt, why, with what. In few columns the day and

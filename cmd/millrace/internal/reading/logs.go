@@ -47,11 +47,11 @@ An outcome that came after its attempt was lost is printed as "too late", with t
 }
 
 func (d *Desk) logs(ctx context.Context, ref, step string, f said.Choice) error {
-	id, err := d.find(ctx, ref)
+	id, err := d.Find(ctx, ref)
 	if err != nil {
 		return err
 	}
-	f.Tenant, f.Run, f.Step, f.Patience = d.Tenant, id, step, d.Patience
-	p := &said.Printer{Client: d.Client, Folder: d.Logs, Out: d.Out, Err: d.Err, JSON: d.JSON, Style: d.Style}
-	return p.Print(ctx, f)
+	f.Run, f.Step, f.Patience = id, step, d.Patience
+	p := &said.Printer{Desk: d.Desk, Folder: d.Logs}
+	return p.Attempts(ctx, f)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 )
 
@@ -38,7 +39,7 @@ func (d *Desk) queuesPage(ctx context.Context) (p queuesPage, err error) {
 	if d.Client == nil {
 		return queuesPage{[]millrace.QueueDepth{}, []millrace.ProcessView{}, []millrace.PausedSupply{}}, nil
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	if p.Queues, p.Processes, err = d.Client.Queues(ctx, d.Tenant); err == nil {
 		p.Paused, err = d.Client.Pauses(ctx, d.Tenant)
@@ -52,24 +53,24 @@ func (d *Desk) queues(ctx context.Context) error {
 	case err != nil:
 		return err
 	case d.JSON:
-		return d.print(p)
+		return d.Print(p)
 	}
 	now := time.Now()
 	if len(p.Queues) == 0 {
-		d.say("nothing waits for workers")
-	} else if err := d.write(screen.QueuesTable(p.Queues, now).Text(d.Width, d.Style)); err != nil {
+		d.Say("nothing waits for workers")
+	} else if err := d.Write(screen.QueuesTable(p.Queues, now).Text(d.Width, d.Style)); err != nil {
 		return err
 	}
 	for i := range p.Paused {
-		d.say("%s", screen.PauseLine(&p.Paused[i], d.Tenant, now))
+		d.Say("%s", screen.PauseLine(&p.Paused[i], d.Tenant, now))
 	}
 	if len(p.Processes) == 0 {
-		d.say("no process is at work; `millrace worker` starts one")
+		d.Say("no process is at work; `millrace worker` starts one")
 		return nil
 	}
 	separator := ""
 	if len(p.Queues) > 0 {
 		separator = "\n"
 	}
-	return d.write(separator + screen.ProcessesTable(p.Processes, now).Text(d.Width, d.Style))
+	return d.Write(separator + screen.ProcessesTable(p.Processes, now).Text(d.Width, d.Style))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 	"github.com/millrace-go/millrace/store"
 )
@@ -54,14 +55,14 @@ func (d *Desk) runs(ctx context.Context, filter store.Filter) error {
 	case err != nil:
 		return err
 	case d.JSON:
-		return d.print(p)
+		return d.Print(p)
 	case len(p.Runs) == 0:
-		d.say("no runs; `millrace run FILE` starts one")
+		d.Say("no runs; `millrace run FILE` starts one")
 		return nil
 	}
-	err = d.write(screen.RunsTable(p.Runs, time.Now()).Text(d.Width, d.Style))
+	err = d.Write(screen.RunsTable(p.Runs, time.Now()).Text(d.Width, d.Style))
 	if p.Next != nil {
-		d.say("there are more: add --before %s", *p.Next)
+		d.Say("there are more: add --before %s", *p.Next)
 	}
 	return err
 }
@@ -70,7 +71,7 @@ func (d *Desk) runsPage(ctx context.Context, filter store.Filter) (runsPage, err
 	if d.Client == nil {
 		return runsPage{Runs: []millrace.RunSummary{}}, nil
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	runs, next, err := d.Client.Runs(ctx, filter)
 	if next == "" {

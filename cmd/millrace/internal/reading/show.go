@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 )
 
@@ -36,22 +37,22 @@ func Show(open Open) *cobra.Command {
 }
 
 func (d *Desk) show(ctx context.Context, ref string, o millrace.ShowOptions) error {
-	ctx, cancel := limited(ctx)
-	defer cancel()
-	id, err := d.Client.Find(ctx, d.Tenant, ref)
+	id, err := d.Find(ctx, ref)
 	if err != nil {
 		return err
 	}
+	ctx, cancel := desk.Limited(ctx)
+	defer cancel()
 	v, err := d.Client.Show(ctx, d.Tenant, id, o)
 	if err != nil {
 		return err
 	}
 	if d.JSON {
-		return d.print(v)
+		return d.Print(v)
 	}
 	items := screen.OpenItems
 	if o.Steps < 0 {
 		items = screen.AllItems
 	}
-	return d.write(screen.Page(v, items, time.Now(), d.Width, d.Style))
+	return d.Write(screen.Page(v, items, time.Now(), d.Width, d.Style))
 }

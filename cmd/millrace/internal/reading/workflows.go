@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/arguments"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
 )
 
@@ -29,7 +30,7 @@ func Workflows(open Open) *cobra.Command {
 func (d *Desk) workflows(ctx context.Context) error {
 	list := []millrace.WorkflowView{}
 	if d.Client != nil {
-		ctx, cancel := limited(ctx)
+		ctx, cancel := desk.Limited(ctx)
 		defer cancel()
 		var err error
 		if list, err = d.Client.Workflows(ctx, d.Tenant); err != nil {
@@ -38,9 +39,9 @@ func (d *Desk) workflows(ctx context.Context) error {
 	}
 	switch {
 	case d.JSON:
-		return d.print(map[string]any{"workflows": list})
+		return d.Print(map[string]any{"workflows": list})
 	case len(list) == 0:
-		d.say("no workflows; `millrace register FILE` stores one")
+		d.Say("no workflows; `millrace register FILE` stores one")
 		return nil
 	}
 	t := screen.Table{Mark: -1, Head: []string{"WORKFLOW", "VERSION", "STEPS", "REGISTERED", "TITLE"}}
@@ -52,5 +53,5 @@ func (d *Desk) workflows(ctx context.Context) error {
 		}
 		t.Rows = append(t.Rows, []string{w.Name, strconv.Itoa(w.Version), strconv.Itoa(w.Steps), at, w.Title})
 	}
-	return d.write(t.Text(d.Width, d.Style))
+	return d.Write(t.Text(d.Width, d.Style))
 }

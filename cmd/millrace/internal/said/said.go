@@ -7,13 +7,12 @@ package said
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/execute"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/logfile"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/patient"
@@ -26,16 +25,10 @@ import (
 const (
 	journalPage = 500
 	followEvery = 200 * time.Millisecond
-	callTimeout = 30 * time.Second // bounds one look into the store
 )
-
-func limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, callTimeout)
-}
 
 // Choice is which attempts are meant.
 type Choice struct {
-	Tenant  string
 	Run     string // its id
 	Step    string // the path of a step, with all inside it; empty: every one
 	Attempt int    // only those with this number; 0: every one
@@ -47,17 +40,13 @@ type Choice struct {
 
 // Printer prints what attempts said.
 type Printer struct {
-	Client *millrace.Client
+	desk.Desk
 	Folder *logfile.Folder
-	Out    io.Writer
-	Err    io.Writer // for people
-	JSON   bool
-	Style  screen.Style
 }
 
-// Print prints what the attempts of a run said. It blocks until that is all.
-func (p *Printer) Print(ctx context.Context, c Choice) error {
-	l := &logs{Printer: p, Choice: c, follower: p.Client.Follow(c.Tenant, c.Run), room: voices.New(p.Folder, c.Run), told: map[voices.Voice]int{}}
+// Attempts prints what the attempts of a run said. It blocks until that is all.
+func (p *Printer) Attempts(ctx context.Context, c Choice) error {
+	l := &logs{Printer: p, Choice: c, follower: p.Client.Follow(p.Tenant, c.Run), room: voices.New(p.Folder, c.Run), told: map[voices.Voice]int{}}
 	if err := l.tell(ctx); err != nil {
 		return err
 	}
@@ -100,7 +89,7 @@ func (l *logs) tell(ctx context.Context) error {
 		}
 		return l.running(v)
 	}
-	trouble := patient.Wait{For: l.Patience, Tell: func(note string) { l.say("%s", note) }}
+	trouble := patient.Wait{For: l.Patience, Tell: func(note string) { l.Say("%s", note) }}
 	for {
 		v, err := l.look(ctx)
 		if err = trouble.Bear(err); err != nil {
@@ -129,7 +118,7 @@ func (l *logs) look(ctx context.Context) (*millrace.View, error) {
 }
 
 func (l *logs) view(ctx context.Context) (*millrace.View, error) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	v, err := l.follower.View(ctx, millrace.ShowOptions{Live: true, Steps: -1})
 	if err != nil {
@@ -171,7 +160,7 @@ func (l *logs) ended(ctx context.Context, until int64) error {
 }
 
 func (l *logs) page(ctx context.Context, after int64) ([]millrace.JournalEntry, error) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := desk.Limited(ctx)
 	defer cancel()
 	return l.Client.Journal(ctx, l.Tenant, l.Run, after, journalPage)
 }
@@ -288,7 +277,7 @@ func (l *logs) show(t attemptText) error {
 		return nil
 	}
 	l.printed++
-	return l.write(l.text(t))
+	return l.Write(l.text(t))
 }
 
 // text gives one attempt for people.
@@ -326,10 +315,10 @@ func (l *logs) line(from voices.Voice, text string) {
 	}
 	l.printed++
 	if l.JSON {
-		_ = l.printLine(map[string]any{"path": from.Path, "attempt": from.Attempt, "line": text}) // a closed pipe is nobody's fault
+		_ = l.PrintLine(map[string]any{"path": from.Path, "attempt": from.Attempt, "line": text}) // a closed pipe is nobody's fault
 		return
 	}
-	_ = l.write(from.Path + " | " + screen.Plain(text) + "\n")
+	_ = l.Write(from.Path + " | " + screen.Plain(text) + "\n")
 }
 
 // conclude says why nothing was printed.
@@ -339,40 +328,15 @@ func (l *logs) conclude() error {
 		if l.attempts == nil {
 			l.attempts = []attemptText{}
 		}
-		return l.print(map[string]any{"run": l.Run, "attempts": l.attempts})
+		return l.Print(map[string]any{"run": l.Run, "attempts": l.attempts})
 	case l.printed > 0 || l.JSON:
 		return nil
 	case l.silent > 0:
-		l.say("%s said nothing", attempts(l.silent))
+		l.Say("%s said nothing", screen.Plural(l.silent, "attempt"))
 	case l.Step != "":
-		l.say("no attempt of %s is there; %s", l.Step, suggest.DidYouMean(l.Step, l.steps, "`millrace show "+screen.Ending(l.Run)+"` lists the steps"))
+		l.Say("no attempt of %s is there; %s", l.Step, suggest.DidYouMean(l.Step, l.steps, "`millrace show "+screen.Ending(l.Run)+"` lists the steps"))
 	default:
-		l.say("no attempt has ended or runs; `millrace show %s` tells how the run stands", screen.Ending(l.Run))
+		l.Say("no attempt has ended or runs; `millrace show %s` tells how the run stands", screen.Ending(l.Run))
 	}
 	return nil
-}
-
-func (l *logs) say(format string, args ...any) { fmt.Fprintf(l.Err, format+"\n", args...) }
-
-func (l *logs) write(text string) error {
-	_, err := io.WriteString(l.Out, text)
-	return err
-}
-
-func (l *logs) print(doc any) error { return l.encode(doc, "  ") }
-
-func (l *logs) printLine(doc any) error { return l.encode(doc, "") }
-
-func (l *logs) encode(doc any, indent string) error {
-	e := json.NewEncoder(l.Out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", indent)
-	return e.Encode(doc)
-}
-
-func attempts(n int) string {
-	if n == 1 {
-		return "1 attempt"
-	}
-	return fmt.Sprintf("%d attempts", n)
 }

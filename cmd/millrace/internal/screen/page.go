@@ -22,7 +22,7 @@ func Page(v *millrace.View, items Items, now time.Time, width int, s Style) stri
 		b.WriteString(line + "\n")
 	}
 	if v.StepsLeft > 0 {
-		fmt.Fprintf(&b, "  %s left out: --all-steps shows them\n", steps(v.StepsLeft))
+		fmt.Fprintf(&b, "  %s left out: --all-steps shows them\n", Plural(v.StepsLeft, "step"))
 	}
 	field := func(name, value string) {
 		if value != "" {
@@ -145,13 +145,6 @@ func writeError(b *strings.Builder, e *millrace.ErrorView, width int) {
 
 // MaxProse is how wide words for people run.
 const MaxProse = 120
-
-func steps(n int) string {
-	if n == 1 {
-		return "1 step"
-	}
-	return strconv.Itoa(n) + " steps"
-}
 
 // orStart names what waits: a step, or the run that has not begun.
 func orStart(w millrace.WaitView) string {

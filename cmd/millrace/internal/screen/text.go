@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -147,6 +148,14 @@ func escapeLength(s string) int {
 	default:
 		return 2
 	}
+}
+
+// Plural counts things: "1 step", "2 steps".
+func Plural(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return strconv.Itoa(n) + " " + word
 }
 
 // Span gives a duration in at most seven columns: 0.4s, 12.3s, 4m05s, 3h07m, 2d04h.
