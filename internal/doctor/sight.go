@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -92,9 +93,16 @@ func (d *difference) row() {
 		d.say(Documents, "the run is stored as %s; the journal says %s", row.Status, run.Status)
 	}
 	if row.StartedAt != run.StartedAt || row.FinishedAt != run.FinishedAt {
-		d.say(Documents, "the run's beginning and end are stored as %d and %d; the journal says %d and %d",
-			row.StartedAt, row.FinishedAt, run.StartedAt, run.FinishedAt)
+		d.say(Documents, "the run's beginning and end are stored as %s and %s; the journal says %s and %s",
+			when(row.StartedAt), when(row.FinishedAt), when(run.StartedAt), when(run.FinishedAt))
 	}
+}
+
+func when(t machine.Time) string {
+	if t == 0 {
+		return "never"
+	}
+	return t.Std().Format(time.RFC3339Nano)
 }
 
 // docs compares the documents as they are written today: one that an older version wrote may have other bytes.
@@ -190,7 +198,7 @@ func (d *difference) task(t *store.Live, want *due) {
 	}
 	switch {
 	case t.Attempt != attempt:
-		d.say(Tasks, "task %s counts %d attempts; the journal says %d", t.Path, t.Attempt, attempt)
+		d.say(Tasks, "task %s stands at attempt %d; the journal says %d", t.Path, t.Attempt, attempt)
 	case t.Lane.Queue != want.Queue || t.Lane.Handler != want.Handler || !same(t.Env, want.Env):
 		d.say(Tasks, "task %s is not as the journal started it", t.Path)
 	case t.State != store.Leased && want.Held != (t.State == store.OnHold):
