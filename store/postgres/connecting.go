@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -89,12 +90,22 @@ func (s *Store) diagnoseConnect(err error) (hint string, kind error) {
 	case !errors.As(err, &connect):
 		return "", nil
 	}
-	switch text := err.Error(); {
-	case strings.Contains(text, "server refused TLS connection"):
+	switch {
+	case lacksTLS(connect):
 		return "the server offers no TLS: have it turned on, or say sslmode=disable", store.ErrUnusable
-	case strings.Contains(text, "ValidateConnect failed"):
+	case strings.Contains(err.Error(), "ValidateConnect failed"):
 		return "no host of the URL is what target_session_attrs asks for", store.ErrUnavailable
 	}
 	return fmt.Sprintf("no connection to %s: look whether the server runs and the network lets you through", s.place),
 		store.ErrUnavailable
+}
+
+// lacksTLS says whether every try failed because the server offers no TLS. Where the URL does not insist on it, that is only how the
+// first of two ended: what the other one met is what is wrong.
+func lacksTLS(err *pgconn.ConnectError) bool {
+	tries := []error{err.Unwrap()}
+	if joined, ok := tries[0].(interface{ Unwrap() []error }); ok {
+		tries = joined.Unwrap()
+	}
+	return !slices.ContainsFunc(tries, func(e error) bool { return !strings.Contains(e.Error(), "server refused TLS connection") })
 }

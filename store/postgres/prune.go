@@ -17,7 +17,7 @@ const (
 	prunedRows = 2_000 // of a run that one transaction removes
 )
 
-// Prune is [store.Keeper.Prune]. A key needs no tombstone: what is kept of it is its hash from the start.
+// Prune is [store.Keeper.Prune]: an error comes beside the runs that are gone already. A key needs no tombstone: what is kept of it is its hash from the start.
 func (s *Store) Prune(ctx context.Context, o store.PruneOrder) (store.Pruned, error) {
 	if err := o.Storable(); err != nil {
 		return store.Pruned{}, fmt.Errorf("prune: %w", err)
@@ -37,14 +37,15 @@ func (s *Store) Prune(ctx context.Context, o store.PruneOrder) (store.Pruned, er
 		found = found[len(some):]
 		if !o.DryRun {
 			if some, err = s.removeRuns(ctx, some); err != nil {
-				return store.Pruned{}, err
+				return out, err
 			}
-			if err := s.clearLeftovers(ctx); err != nil {
-				return store.Pruned{}, err
-			}
+			err = s.clearLeftovers(ctx)
 		}
 		for i := range some {
 			out.Runs = append(out.Runs, some[i].PrunedRun)
+		}
+		if err != nil {
+			return out, err
 		}
 	}
 	return out, nil
