@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/millrace-go/millrace/internal/pgcluster"
 )
@@ -58,15 +59,26 @@ func (n *nemesis) crash(ctx context.Context, away time.Duration) error {
 	return n.Cluster.Resume(context.WithoutCancel(ctx))
 }
 
-// session gives a connection of the nemesis's own, past the proxy.
+// session gives a connection of the nemesis's own, past the proxy, as soon as the server has one: those that were closed may
+// not be gone yet.
 func (n *nemesis) session(ctx context.Context, f func(ctx context.Context, c *pgx.Conn) error) error {
 	ctx = context.WithoutCancel(ctx)
-	c, err := pgx.Connect(ctx, n.Cluster.URL(n.Database))
-	if err != nil {
-		return err
+	within, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		c, err := pgx.Connect(within, n.Cluster.URL(n.Database))
+		if err == nil {
+			return errors.Join(f(ctx, c), c.Close(ctx))
+		}
+		var failure *pgconn.PgError
+		if !errors.As(err, &failure) || failure.Code != manyConns || within.Err() != nil {
+			return err
+		}
+		rest(within, 20*time.Millisecond)
 	}
-	return errors.Join(f(ctx, c), c.Close(ctx))
 }
+
+const manyConns = "53300"
 
 const terminateOthers = `select count(pg_terminate_backend(pid)) from pg_stat_activity
 	where datname = current_database() and pid <> pg_backend_pid() and application_name = 'millrace' and random() < $1`

@@ -41,8 +41,9 @@ type Plan struct {
 	Outage   time.Duration // how long the server is away; 0: never
 	Outages  time.Duration // time from the beginning of the chaos to the first outage, and from one to the next
 	Lease    time.Duration
-	Only     []string // kinds of faults; default: all
-	Planted  string   // a fault in the store of the processes, by its constant. Default: none
+	Patience time.Duration // how long nothing need go on because of what is no outage
+	Only     []string      // kinds of faults; default: all
+	Planted  string        // a fault in the store of the processes, by its constant. Default: none
 	Cluster  *pgcluster.Cluster
 	Database string // of the cluster, empty
 	Folder   string // for ledgers, histories and logs
@@ -105,11 +106,14 @@ func (s *stage) furnish(ctx context.Context) (err error) {
 		RawQuery: url.Values{"sslmode": {"disable"}, "connect_timeout": {"5"}}.Encode(),
 	}
 	s.options = fleet.Options{
-		URL: through.String(), Conns: 5, Crew: engines, Slots: 24, Lease: s.Lease, Grace: 4 * time.Second, Folder: s.Folder,
+		URL: through.String(), Conns: 5, Crew: engines, Slots: 24, Lease: s.Lease, Grace: grace, Folder: s.Folder,
 	}
 	s.options.Extra, err = json.Marshal(settings{Planted: s.Planted})
 	return err
 }
+
+// grace is for how long a process that is drained lets attempts go on: the longest takes 3 s, and a busy machine some more.
+const grace = 10 * time.Second
 
 // settings is what every process gets as Extra.
 type settings struct {
@@ -134,7 +138,7 @@ func (s *stage) play(ctx context.Context) error {
 			return nil, err
 		}
 		o.Extra = raw
-		return fleet.Launch(ctx, o)
+		return launch(ctx, o)
 	}
 	robot, err := helper(robots)
 	if err != nil {
@@ -212,6 +216,9 @@ func (s *stage) settled(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	open, err := s.store.Runs(ctx, store.Filter{Tenant: millrace.DefaultTenant, Status: going, Limit: 1})
+	if errors.Is(err, store.ErrUnavailable) { // connections that the chaos took may not be gone yet
+		return false, nil
+	}
 	return err == nil && len(open) == 0, err
 }
 

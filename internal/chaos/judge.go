@@ -43,17 +43,14 @@ func (s *stage) judge(ctx context.Context) error {
 		return err
 	}
 	s.report.measure()
-	if s.report.Stall > s.Outage+patience {
-		s.report.wrong(fmt.Sprintf("nothing went on for %v, want %v at most", round(s.report.Stall), s.Outage+patience))
+	if most := s.Outage + s.Patience; s.report.Stall > most {
+		s.report.wrong(fmt.Sprintf("nothing went on for %v, want %v at most", round(s.report.Stall), most))
 	}
-	if s.report.Slowest > s.Outage+5*patience { // one run may be hit by many faults, one after the other
-		s.report.wrong(fmt.Sprintf("a start took %v, want %v at most", round(s.report.Slowest), s.Outage+5*patience))
+	if most := s.Outage + 5*s.Patience; s.report.Slowest > most { // one run may be hit by many faults, one after the other
+		s.report.wrong(fmt.Sprintf("a start took %v, want %v at most", round(s.report.Slowest), most))
 	}
 	return s.logs()
 }
-
-// patience is for how long nothing need go on because of what is no outage.
-const patience = 20 * time.Second
 
 // runs reads all runs there are.
 func (s *stage) runs(ctx context.Context) (all []store.RunRow, err error) {
@@ -211,7 +208,7 @@ func (s *stage) histories() error {
 	if err != nil {
 		return err
 	}
-	v := h.Check(time.Minute)
+	v := h.Check(5 * time.Minute)
 	s.report.Calls, s.report.Unanswered, s.report.Operations = h.Calls, h.Lost, v.Operations
 	for _, wrong := range v.Wrong {
 		s.report.wrong("history: " + wrong)

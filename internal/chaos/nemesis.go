@@ -56,7 +56,7 @@ func (n *nemesis) lane(number uint64, seats []*seat, faults []fault) *lane {
 
 // seat launches one more engine.
 func (n *nemesis) seat(ctx context.Context) error {
-	p, err := fleet.Launch(ctx, n.options)
+	p, err := launch(ctx, n.options)
 	if err == nil {
 		n.seats = append(n.seats, &seat{p})
 	}
@@ -167,18 +167,23 @@ func halt(ctx context.Context, l *lane, low, high time.Duration) error {
 	return s.process.Continue()
 }
 
-// replace launches an engine in the place of one that has ended, as soon as the database lets it.
+// replace launches an engine in the place of one that has ended.
 func (n *nemesis) replace(ctx context.Context, s *seat) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute)
+	p, err := launch(context.WithoutCancel(ctx), n.options)
+	if err == nil {
+		s.process = p
+	}
+	return err
+}
+
+// launch launches a process as soon as the database lets it, whatever breaks meanwhile.
+func launch(ctx context.Context, o fleet.Options) (*fleet.Process, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	for {
-		p, err := fleet.Launch(ctx, n.options)
-		if err == nil {
-			s.process = p
-			return nil
-		}
-		if ctx.Err() != nil {
-			return err
+		p, err := fleet.Launch(ctx, o)
+		if err == nil || ctx.Err() != nil {
+			return p, err
 		}
 		rest(ctx, 300*time.Millisecond)
 	}

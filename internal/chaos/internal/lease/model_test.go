@@ -109,7 +109,7 @@ func TestTheModelTellsWhatALeaseMayDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := History{Runs: map[string][]Operation{run: complete(c.all, nil)}}
-			v := h.Check(10 * time.Second)
+			v := h.Check(5 * time.Minute)
 			if ok := len(v.Wrong)+len(v.Undecided) == 0; ok != c.ok {
 				t.Errorf("explained: %t, want %t: %v", ok, c.ok, v)
 			}
@@ -122,11 +122,11 @@ func TestAClaimWithoutAnAnswerIsKnownByItsToken(t *testing.T) {
 	claims := map[int64]Operation{7: unanswered(at(1, Operation{Kind: Claim, token: 7}))}
 	all := []Operation{at(0, started(0, nil, "a")), at(5, settled(1, "a", 7, store.Won, "a", 1)), at(6, claimed(8, "a", 2))}
 	h := History{Runs: map[string][]Operation{run: complete(all, claims)}}
-	if v := h.Check(10 * time.Second); len(v.Wrong) > 0 {
+	if v := h.Check(5 * time.Minute); len(v.Wrong) > 0 {
 		t.Error(v.Wrong)
 	}
 	h.Runs[run] = complete(all, nil)
-	if v := h.Check(10 * time.Second); len(v.Wrong) == 0 {
+	if v := h.Check(5 * time.Minute); len(v.Wrong) == 0 {
 		t.Error("a token that comes from nowhere was explained")
 	}
 }
