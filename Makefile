@@ -17,7 +17,7 @@ RACE = $$(command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 TOOL = $$($(GO) -C tools tool -n $(1))
 GOFILES = $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v /testdata/)
 
-.PHONY: test nightly short build lint fmt docs due bench bench-peers fuzz cover sim crash chaos examples ci clean help
+.PHONY: test nightly short build lint fmt docs due bench bench-peers fleet fuzz cover sim crash chaos examples ci clean help
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
