@@ -31,12 +31,16 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(sideBySide{m}, map[string]func(){
-		"millrace": func() { os.Exit(cli.Main(os.Args[1:])) },
+		"millrace":  func() { os.Exit(cli.Main(os.Args[1:])) },
+		"interrupt": func() { os.Exit(interrupt(os.Args[1:])) },
 	})
 }
 
-// sideBySide runs more tests at once than there are processors: scripts mostly wait for what their programs wait for.
+// sideBySide runs more tests at once than there are processors: scripts mostly wait for what their programs wait for. There are
+// never so many that their programs want more connections than a server has.
 type sideBySide struct{ *testing.M }
+
+const mostSideBySide = 16
 
 // Run runs the tests.
 func (s sideBySide) Run() int {
@@ -44,7 +48,7 @@ func (s sideBySide) Run() int {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
+		if err := flag.Set("test.parallel", strconv.Itoa(min(4*runtime.GOMAXPROCS(0), mostSideBySide))); err != nil {
 			panic(err)
 		}
 	}
@@ -83,7 +87,7 @@ func TestCommandsThroughAPooler(t *testing.T) {
 
 // untilSomebodyListens is a statement that waits for a listener on its database.
 const untilSomebodyListens = `do $$ begin
-	for i in 1..600 loop
+	for i in 1..3600 loop
 		perform pg_stat_clear_snapshot();
 		if exists (select from pg_stat_activity where datname = current_database() and application_name = 'millrace listener') then
 			return;
