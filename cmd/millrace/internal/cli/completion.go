@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	completed      = 20 // runs or dead letters that a shell is offered
-	completionTime = time.Second
+	completed      = 20               // runs or dead letters that a shell is offered
+	completionTime = 10 * time.Second // for looking them up
 )
 
 // complete offers runs and dead letters where a command takes them, workflows where it takes one of those too, else files.
