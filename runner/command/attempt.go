@@ -126,7 +126,7 @@ func (a *attempt) follow(ctx context.Context, p *process, read <-chan struct{}) 
 	var end ending
 	select {
 	case <-p.exited:
-		settle(read)
+		settle(read, a.settle)
 		patience := newTimer(min(leftoverGrace, a.Grace))
 		defer patience.Stop()
 		end.status, end.signal = p.finish(patience)
@@ -145,8 +145,8 @@ func (a *attempt) follow(ctx context.Context, p *process, read <-chan struct{}) 
 
 // settle gives what the program left behind a moment to finish writing: a `tee` behind a process substitution ends just
 // after the shell that started it. Without any such, the streams have ended already.
-func settle(read <-chan struct{}) {
-	timer := newTimer(settleTime)
+func settle(read <-chan struct{}, within time.Duration) {
+	timer := newTimer(within)
 	defer timer.Stop()
 	select {
 	case <-read:

@@ -57,6 +57,8 @@ type Command struct {
 	// Log, when set, is told each line of the log as it comes. Calls come one at a time, from other goroutines than Run's but
 	// never after Run has returned. A call that blocks holds up the program's output.
 	Log func(Line)
+
+	settle time.Duration // for what the program leaves behind to finish writing; 0: settleTime
 }
 
 // Limits bounds what is kept of what a program says. Zero fields mean the defaults.
@@ -144,6 +146,9 @@ func (c Command) withDefaults() Command {
 	}
 	if c.Grace <= 0 {
 		c.Grace = defaultGrace
+	}
+	if c.settle <= 0 {
+		c.settle = settleTime
 	}
 	if c.Reason == "" {
 		c.Reason = "run"

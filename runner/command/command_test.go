@@ -52,8 +52,8 @@ func playParent() {
 	})
 }
 
-// patience is how long a test waits for what should come at once.
-const patience = time.Minute
+// patience is how long a test waits for what should come at once. Programs that are told to stop have half of it.
+const patience = 2 * time.Minute
 
 // base gives a command in an empty folder, with nothing to run yet.
 func base(t *testing.T) Command {
@@ -63,6 +63,7 @@ func base(t *testing.T) Command {
 		Scratch: filepath.Join(t.TempDir(), "scratch"),
 		Environ: []string{"PATH=" + os.Getenv("PATH")},
 		Attempt: 1,
+		Grace:   patience / 2,
 	}
 }
 

@@ -127,7 +127,8 @@ func TestTheStepEndsWithItsProgramAndTheRestOfTheGroupIsEnded(t *testing.T) {
 
 func TestWhatALeftoverWritesJustAfterTheProgramIsTaken(t *testing.T) {
 	t.Parallel()
-	c := shell(t, `(sleep 0.02; echo late) & echo early`)
+	c := shell(t, `echo early; (sleep 0.02; echo late) &`)
+	c.settle = patience
 	wantOutput(t, run(t, c), `"early\nlate"`)
 }
 
@@ -163,8 +164,8 @@ func TestAProgramIsReaped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(pid, 0); err != syscall.ESRCH {
-		t.Errorf("process %d is still listed: %v", pid, err)
+	if _, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); err != syscall.ECHILD {
+		t.Errorf("process %d is still to be waited for: %v", pid, err)
 	}
 }
 
@@ -191,11 +192,7 @@ func TestASignalFailsTheStepAsPassing(t *testing.T) {
 func TestAFileStillOpenForWritingIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	c := base(t)
-	program, err := os.ReadFile("/bin/true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.write(t, "busy", string(program), 0o755)
+	c.write(t, "busy", script+":\n", 0o755)
 	f, err := os.OpenFile(filepath.Join(c.Root, "busy"), os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
