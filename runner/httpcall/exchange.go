@@ -129,7 +129,7 @@ func (x *exchange) failed(ctx context.Context, r *request, resp *http.Response, 
 // longer than asideTime; what came until then is given. When that time is over, the connection is closed.
 func (x *exchange) aside(ctx context.Context, resp *http.Response) body {
 	defer func() { _ = resp.Body.Close() }()
-	bounded, done := context.WithTimeout(ctx, asideTime)
+	bounded, done := context.WithTimeout(ctx, x.caller.asideTime)
 	defer done()
 	closing := context.AfterFunc(bounded, func() { _ = resp.Body.Close() })
 	defer closing()

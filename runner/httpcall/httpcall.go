@@ -101,12 +101,13 @@ type Caller struct {
 	limits    Limits
 	now       func() time.Time
 	transport *http.Transport
+	asideTime time.Duration // how long the body of an answer is waited for that is not the output
 }
 
 // New gives a Caller. It starts nothing.
 func New(cfg Config) *Caller {
 	timeout := orDefault(cfg.ConnectTimeout, defaultConnectTimeout)
-	c := &Caller{userAgent: cfg.UserAgent, limits: cfg.Limits.withDefaults(), now: cfg.Now}
+	c := &Caller{userAgent: cfg.UserAgent, limits: cfg.Limits.withDefaults(), now: cfg.Now, asideTime: asideTime}
 	if c.userAgent == "" {
 		c.userAgent = defaultUserAgent
 	}

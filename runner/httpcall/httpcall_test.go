@@ -27,14 +27,18 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for what should come at once.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // canary stands where secrets would; no message and no log may show it.
 const canary = "hunter2"
 
+// caller gives a caller for servers that live in the system's time: it waits for them as long as the test does. What it gives up on,
+// and when, is tested in a bubble of time.
 func caller(t *testing.T, cfg Config) *Caller {
 	t.Helper()
+	cfg.ConnectTimeout = orDefault(cfg.ConnectTimeout, patience)
 	c := New(cfg)
+	c.asideTime, c.transport.ExpectContinueTimeout = patience, patience
 	t.Cleanup(c.Close)
 	return c
 }

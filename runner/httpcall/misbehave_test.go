@@ -170,11 +170,13 @@ func TestACallThatIsStoppedEndsAtOnce(t *testing.T) {
 // memory serves connections that lie in memory, so that time in the test's bubble is the test's. The test waits for serving
 // after it has closed what it opened.
 func memory(serving *sync.WaitGroup, serve func(s *session)) Config {
+	var number atomic.Int32
 	return Config{Dial: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
+		mine := int(number.Add(1))
 		serving.Go(func() {
 			defer func() { _ = far.Close() }()
-			serve(&session{Conn: far, reader: newReader(far)})
+			serve(&session{Conn: far, number: mine, reader: newReader(far)})
 		})
 		return near, nil
 	}}
@@ -296,12 +298,8 @@ func TestAConnectionThatFailsSaysWhy(t *testing.T) {
 
 func TestAPortWhereNobodyListensIsRefused(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = l.Close()
-	wantFailure(t, call(t, Config{}, Call{URL: "http://" + l.Addr().String()}), "connect", "refused: does the server run")
+	const nobody = "http://127.0.0.1:1" // the system gives it to no program that asks for any port
+	wantFailure(t, call(t, Config{}, Call{URL: nobody}), "connect", "refused: does the server run")
 }
 
 // A kept connection that the server closes when the next request comes: whether it has worked on it, nobody knows.
@@ -322,28 +320,34 @@ func TestARequestIsSentAgainOnlyWhereThatIsSafe(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var heard atomic.Int32
-			address := bytesServer(t, func(s *session) {
-				for s.hears() {
-					heard.Add(1)
-					if s.number == 1 && heard.Load() == 2 || !s.says("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") {
-						return
+			synctest.Test(t, func(t *testing.T) {
+				var serving sync.WaitGroup
+				defer serving.Wait()
+				heard := 0 // one connection after the other is served
+				made := New(memory(&serving, func(s *session) {
+					for s.hears() {
+						heard++
+						if s.number == 1 && heard == 2 || !s.says("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") {
+							return
+						}
 					}
+				}))
+				defer made.Close()
+				wantOutput(t, made.Do(t.Context(), Call{URL: "http://a.test"}), `null`)
+				c := test.call
+				c.URL = "http://a.test"
+				r := made.Do(t.Context(), c)
+				wantSound(t, r)
+				if test.again {
+					wantOutput(t, r, `null`)
+				} else {
+					wantKind(t, wantFailure(t, r, "connect", "closed the connection before it had answered"), "passing")
+				}
+				synctest.Wait()
+				if want := map[bool]int{true: 3, false: 2}[test.again]; heard != want {
+					t.Errorf("the server heard %d requests, want %d", heard, want)
 				}
 			})
-			made := caller(t, Config{})
-			wantOutput(t, do(t, made, Call{URL: address}), `null`)
-			c := test.call
-			c.URL = address
-			r := do(t, made, c)
-			if test.again {
-				wantOutput(t, r, `null`)
-			} else {
-				wantKind(t, wantFailure(t, r, "connect", "closed the connection before it had answered"), "passing")
-			}
-			if want := map[bool]int32{true: 3, false: 2}[test.again]; heard.Load() != want {
-				t.Errorf("the server heard %d requests, want %d", heard.Load(), want)
-			}
 		})
 	}
 }
@@ -411,19 +415,24 @@ func TestAKeptConnectionIsUsedAgain(t *testing.T) {
 	for name, says := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var most atomic.Int32
-			address := bytesServer(t, func(s *session) {
-				most.Store(int32(s.number))
-				for s.hears() && s.says(says) {
+			synctest.Test(t, func(t *testing.T) { // where no time passes that a slow machine needs to set a connection free
+				var serving sync.WaitGroup
+				defer serving.Wait()
+				most := 0
+				made := New(memory(&serving, func(s *session) {
+					most = s.number
+					for s.hears() && s.says(says) {
+					}
+				}))
+				defer made.Close()
+				for range 20 {
+					wantSound(t, made.Do(t.Context(), Call{URL: "http://a.test"}))
+				}
+				synctest.Wait()
+				if most != 1 {
+					t.Errorf("%d connections", most)
 				}
 			})
-			made := caller(t, Config{})
-			for range 20 {
-				do(t, made, Call{URL: address})
-			}
-			if n := most.Load(); n != 1 {
-				t.Errorf("%d connections", n)
-			}
 		})
 	}
 }

@@ -95,7 +95,7 @@ func TestAServerMustBeTrusted(t *testing.T) {
 	}{
 		"another authority": {other.vouches(t, nil), "unknown authority"},
 		"expired":           {good.vouches(t, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }), "expired"},
-		"not yet":           {good.vouches(t, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) }), "not yet valid"},
+		"not yet":           {good.vouches(t, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(30 * time.Minute) }), "not yet valid"},
 		"another name":      {good.vouches(t, func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"other.test"} }), "127.0.0.1"},
 		"for a client":      {good.vouches(t, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), "usage"},
 	}
