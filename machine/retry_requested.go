@@ -9,8 +9,9 @@ import (
 
 // Refusal says why a retry of a run would not be safe.
 type Refusal struct {
-	Step string // the step that it is about; "" for the run as a whole
-	Why  string
+	Step  string // the step that it is about; "" for the run as a whole
+	Why   string
+	Again bool // Order.Again would allow it
 }
 
 // Error gives the step and the reason.
@@ -232,7 +233,7 @@ func (r *retrying) mayRepeat(p *place, old *Scope, again []bool) {
 	}
 	for i, s := range p.body.Steps {
 		if done := old.States[i] == StepSucceeded || old.States[i] == StepCaught; again[i] && done && (s.IsTask || s.IsComposite) && r.inForce(p, old, i) {
-			panic(&Refusal{Step: oldBase(p, old, i), Why: "succeeded, was not undone, and would be done again"})
+			panic(&Refusal{Step: oldBase(p, old, i), Why: "succeeded, was not undone, and would be done again", Again: true})
 		}
 	}
 }

@@ -145,13 +145,17 @@ func explainOrder(err error) *failure {
 	if d, ok := declined(err); ok {
 		return d
 	}
+	if m, ok := errors.AsType[*orders.Missing](err); ok {
+		f.code, f.hint = "not_found", m.Hint
+		return f
+	}
 	if l, ok := errors.AsType[*millrace.LetterError](err); ok {
 		f.code, f.hint = "closed", fmt.Sprintf("`millrace dead show %d` tells more", l.ID)
 		return f
 	}
 	if r, ok := errors.AsType[*machine.Refusal](err); ok {
 		f.code, f.message, f.hint = "unsafe", r.Error(), "`millrace show` tells how the run stands"
-		if r.Step != "" {
+		if r.Again {
 			f.hint = "`--again` also does again what succeeded and was not undone; `millrace retry --help` tells the rest"
 		}
 		return f

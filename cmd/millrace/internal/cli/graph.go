@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
+	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
 	"github.com/millrace-go/millrace/workflow/draw"
 )
@@ -64,6 +67,12 @@ func (a *app) fileOrRun(ctx context.Context, what string) (*workflow.Definition,
 		ctx, cancel := desk.Limited(ctx)
 		defer cancel()
 		id, err := c.Find(ctx, a.tenant, what)
+		if errors.Is(err, store.ErrNotFound) && what != "" {
+			return nil, &failure{
+				status: statusRefused, code: "not_found", message: fmt.Sprintf("there is no file and no run %q", what),
+				hint: "`millrace runs` lists the runs",
+			}
+		}
 		if err != nil {
 			return nil, err
 		}

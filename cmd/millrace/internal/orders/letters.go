@@ -60,7 +60,7 @@ func (d *Desk) Letters(ctx context.Context, o *LetterOrder) ([]LetterAnswer, err
 		answers[i] = LetterAnswer{ID: l.ID, Run: l.Run, Kind: l.Kind, Path: l.Path, letter: l}
 		switch {
 		case l.Run == "":
-			answers[i].err = fmt.Errorf("dead letter %d: %w", l.ID, store.ErrNotFound)
+			answers[i].err = noLetter(l.ID)
 		case !o.DryRun:
 			d.letter(ctx, o, &answers[i])
 		}
@@ -109,7 +109,7 @@ func (d *Desk) meantLetters(ctx context.Context, o *LetterOrder) ([]millrace.Dea
 func (d *Desk) Letter(ctx context.Context, id int64) (millrace.DeadLetter, error) {
 	found, _, err := d.letterPage(ctx, store.LetterFilter{Tenant: d.Tenant, IDs: []int64{id}})
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("dead letter %d: %w", id, store.ErrNotFound)
+		err = noLetter(id)
 	}
 	if err != nil {
 		return millrace.DeadLetter{}, err

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/screen"
+	"github.com/millrace-go/millrace/store"
 )
 
 // Open opens the database and lets use work at a desk. Where there is no database yet, it fails, but for a list: then the desk
@@ -99,6 +101,22 @@ func (e *Denied) Error() string { return e.err.Error() }
 
 // Unwrap gives why.
 func (e *Denied) Unwrap() error { return e.err }
+
+// Missing is something other than a run that is not there.
+type Missing struct {
+	What string
+	Hint string // how to find what there is
+}
+
+// Error says what is not there.
+func (e *Missing) Error() string { return "there is no " + e.What }
+
+// Is makes errors.Is(err, store.ErrNotFound) true.
+func (e *Missing) Is(target error) bool { return target == store.ErrNotFound }
+
+func noLetter(id int64) error {
+	return &Missing{What: "dead letter " + strconv.FormatInt(id, 10), Hint: "`millrace dead --all` lists those that there are"}
+}
 
 func (d *Desk) refusal(err error) *Refusal {
 	code, message, hint := d.Explain(&Denied{err})

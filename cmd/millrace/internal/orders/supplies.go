@@ -2,10 +2,12 @@ package orders
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/millrace-go/millrace"
 	"github.com/millrace-go/millrace/cmd/millrace/internal/desk"
+	"github.com/millrace-go/millrace/store"
 )
 
 // SupplyAnswer is what came of pausing or resuming a workflow, a queue or a tenant as a whole.
@@ -50,7 +52,11 @@ func (d *Desk) supply(ctx context.Context, s millrace.Supply, pause bool, o mill
 		tenant, s.Name = s.Name, ""
 	}
 	if pause {
-		return d.Client.PauseSupply(ctx, tenant, s, o)
+		changed, err := d.Client.PauseSupply(ctx, tenant, s, o)
+		if errors.Is(err, store.ErrNotFound) {
+			err = &Missing{What: s.Kind + " " + s.Name, Hint: "`millrace workflows` lists those that there are"}
+		}
+		return changed, err
 	}
 	return d.Client.ResumeSupply(ctx, tenant, s, o)
 }
