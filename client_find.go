@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/millrace-go/millrace/store"
@@ -26,6 +27,15 @@ func (e *AmbiguousError) Error() string {
 // Is makes errors.Is(err, ErrAmbiguous) true.
 func (e *AmbiguousError) Is(target error) bool { return target == ErrAmbiguous }
 
+// missing is ErrNotFound in words that say it all.
+type missing string
+
+// Error gives the words.
+func (m missing) Error() string { return string(m) }
+
+// Is makes errors.Is(err, ErrNotFound) true.
+func (m missing) Is(target error) bool { return target == ErrNotFound }
+
 // minEnding is how many characters of an id's end are enough to look for it.
 const minEnding = 4
 
@@ -39,7 +49,7 @@ func (c *Client) Find(ctx context.Context, tenant, ref string) (string, error) {
 			return "", fmt.Errorf("find the newest run: %w", err)
 		}
 		if len(rows) == 0 {
-			return "", fmt.Errorf("there is no run yet: %w", store.ErrNotFound)
+			return "", missing("there is no run yet")
 		}
 		return rows[0].ID, nil
 	case strings.Contains(ref, "/"):
@@ -63,16 +73,16 @@ func (c *Client) findKey(ctx context.Context, tenant, ref string) (string, error
 			return rows[0].ID, nil
 		}
 	}
-	return "", fmt.Errorf("no run has the workflow and key %s: %w", ref, store.ErrNotFound)
+	return "", missing("no run has the workflow and key " + ref)
 }
 
 func (c *Client) findEnding(ctx context.Context, tenant, ref string) (string, error) {
 	ending := strings.ToLower(strings.ReplaceAll(ref, "-", ""))
 	if strings.Trim(ending, "0123456789abcdef") != "" || len(ending) > 32 {
-		return "", fmt.Errorf("%q is not a run's id, nor the end of one: %w", ref, store.ErrNotFound)
+		return "", missing(strconv.Quote(ref) + " is not a run's id, nor the end of one")
 	}
 	if len(ending) < minEnding {
-		return "", fmt.Errorf("%q is too short: at least %d characters of an id's end are needed: %w", ref, minEnding, store.ErrNotFound)
+		return "", missing(fmt.Sprintf("%q is too short: at least %d characters of an id's end are needed", ref, minEnding))
 	}
 	rows, err := c.st.Runs(ctx, store.Filter{Tenant: tenant, IDSuffix: ending, Limit: 5})
 	if err != nil {
@@ -80,7 +90,7 @@ func (c *Client) findEnding(ctx context.Context, tenant, ref string) (string, er
 	}
 	switch len(rows) {
 	case 0:
-		return "", fmt.Errorf("no run's id ends in %s: %w", ref, store.ErrNotFound)
+		return "", missing("no run's id ends in " + ref)
 	case 1:
 		return rows[0].ID, nil
 	}

@@ -101,7 +101,9 @@ func named(name string) (database, error) {
 }
 
 // errNoDatabase: there is no database yet, so there is no run.
-var errNoDatabase = fmt.Errorf("there is no run yet: %w", store.ErrNotFound)
+var errNoDatabase = &failure{
+	status: statusRefused, code: "not_found", message: "there is no run yet", hint: "`millrace run FILE` starts one",
+}
 
 // create opens the database, and makes it when there is none. A call waits for a locked one for at most patience. The schema of
 // PostgreSQL is only made, or brought up, when migrates says so: others may be working on it.

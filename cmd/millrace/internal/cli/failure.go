@@ -117,7 +117,7 @@ func explain(err error) *failure {
 	case errors.Is(err, store.ErrUnusable), errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		f.status, f.code, f.hint = statusStore, "store", "try again; if it stays so, look at the database's disk and its other users"
 	case errors.Is(err, store.ErrNotFound):
-		f.status, f.code, f.hint = statusRefused, "not_found", "`millrace runs` lists the runs"
+		f.status, f.code, f.hint = statusRefused, "not_found", "`millrace runs` lists the runs, `millrace run FILE` starts one"
 	case errors.Is(err, millrace.ErrAmbiguous):
 		f.status, f.code, f.hint = statusRefused, "ambiguous", "write more of the id's end"
 	case errors.Is(err, store.ErrEnded):
