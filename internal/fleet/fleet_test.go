@@ -73,25 +73,29 @@ func (g *ground) register(text string) {
 	}
 }
 
-// start starts n runs of a workflow in one call; the input of each is the same.
+// start starts n runs of a workflow; the input of each is the same.
 func (g *ground) start(name string, n int, o fleet.Order) []string {
 	g.t.Helper()
-	requests := make([]millrace.StartRequest, n)
-	for i := range requests {
-		requests[i] = millrace.StartRequest{Workflow: name, Input: o}
-	}
-	all, err := g.engine.StartMany(g.t.Context(), requests)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	var ids []string
-	for _, s := range all {
-		if s.Err != nil {
-			g.t.Fatal(s.Err)
-		}
-		ids = append(ids, s.RunID)
-	}
+	ids := g.startAt(g.engine, millrace.StartRequest{Workflow: name, Input: o}, n)
 	g.runs = append(g.runs, ids...)
+	return ids
+}
+
+// startAt makes a request n times, of which few go into one call: there is a second from its beginning to its transaction.
+func (g *ground) startAt(e *millrace.Engine, r millrace.StartRequest, n int) (ids []string) {
+	g.t.Helper()
+	for all := range slices.Chunk(slices.Repeat([]millrace.StartRequest{r}, n), 100) {
+		started, err := e.StartMany(g.t.Context(), all)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		for _, s := range started {
+			if s.Err != nil {
+				g.t.Fatal(s.Err)
+			}
+			ids = append(ids, s.RunID)
+		}
+	}
 	return ids
 }
 

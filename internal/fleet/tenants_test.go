@@ -11,7 +11,7 @@ import (
 )
 
 // startFor starts n runs of a workflow for a tenant, which it registers it for.
-func (g *ground) startFor(tenant, text string, n int) (ids []string) {
+func (g *ground) startFor(tenant, text string, n int) []string {
 	g.t.Helper()
 	e, err := millrace.New(g.st, millrace.Config{Tenant: tenant})
 	if err != nil {
@@ -24,21 +24,7 @@ func (g *ground) startFor(tenant, text string, n int) (ids []string) {
 	if _, err := e.Register(g.t.Context(), def); err != nil {
 		g.t.Fatal(err)
 	}
-	requests := make([]millrace.StartRequest, n)
-	for i := range requests {
-		requests[i] = millrace.StartRequest{Workflow: def.Name, Input: fleet.Order{}}
-	}
-	all, err := e.StartMany(g.t.Context(), requests)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	for _, s := range all {
-		if s.Err != nil {
-			g.t.Fatal(s.Err)
-		}
-		ids = append(ids, s.RunID)
-	}
-	return ids
+	return g.startAt(e, millrace.StartRequest{Workflow: def.Name, Input: fleet.Order{}}, n)
 }
 
 // Q2

@@ -36,7 +36,7 @@ func TestADatabaseIsFreshAndACopyHasWhatWasPrepared(t *testing.T) {
 	}
 	prepared := 0
 	for range 2 {
-		name := c.Copy(t, "filled", func(ctx context.Context, url string) error {
+		name := c.Copy(t, "filled "+first, func(ctx context.Context, url string) error {
 			prepared++
 			conn, err := pgx.Connect(ctx, url)
 			if err != nil {
