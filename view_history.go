@@ -6,6 +6,7 @@ import (
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
+	"github.com/millrace-go/millrace/workflow"
 )
 
 // history is what the journal says of each activation, folded entry by entry.
@@ -33,10 +34,18 @@ type ordered struct {
 type activity struct {
 	status   string // of the last attempt: succeeded, failed, cancelled; empty while none has ended
 	attempts int
-	err      *machine.Error
-	errAt    int // number of the attempt that gave err
+	err      *machine.Error // nil also of an attempt that was lost: see failure
+	errAt    int            // number of the attempt that failed; 0: the last one did not
 	started  machine.Time
 	finished machine.Time
+}
+
+// failure is why the last attempt at a step failed; nil when it did not.
+func (a *activity) failure(step *workflow.Step) *machine.Error {
+	if a.err == nil && a.errAt > 0 {
+		return machine.LostError(step)
+	}
+	return a.err
 }
 
 func newHistory() *history {
@@ -57,8 +66,7 @@ func (h *history) add(e store.Entry) {
 		a.status, a.err, a.errAt = "failed", decodeError(e.Payload), e.Attempt
 	case machine.TaskLost:
 		a := h.attempt(e)
-		a.status, a.errAt = "failed", e.Attempt
-		a.err = &machine.Error{Code: machine.CodeLost, Message: "the worker that held the attempt was lost"}
+		a.status, a.err, a.errAt = "failed", nil, e.Attempt
 	case machine.TaskStopped:
 		h.attempt(e).status = "cancelled"
 	case machine.TaskReleased:

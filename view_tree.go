@@ -177,7 +177,7 @@ func (t *tree) remembered(scope string) {
 		}
 		n := t.add(t.around(path), path, step)
 		n.Status = t.hist.steps[path].status
-		if e := t.hist.steps[path].err; n.Status == "failed" && e != nil && machine.Catches(step, e) {
+		if e := t.hist.steps[path].failure(step); n.Status == "failed" && e != nil && machine.Catches(step, e) {
 			n.Status = "caught"
 		}
 	}
@@ -247,7 +247,7 @@ func leadingNumber(s string) int {
 func (t *tree) dress(n *node) {
 	if h := t.hist.steps[n.Path]; h != nil {
 		n.Attempts, n.StartedAt = max(n.Attempts, h.attempts), moment(h.started)
-		n.Error = errorView(h.err, n.Path, h.errAt)
+		n.Error = errorView(h.failure(n.step), n.Path, h.errAt)
 		if n.Status != "ready" && n.Status != "retrying" && n.Status != "running" {
 			n.FinishedAt = moment(h.finished)
 		}

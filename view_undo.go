@@ -19,7 +19,9 @@ func (t *tree) dressUndo(n *node) {
 	u := &UndoView{Path: path + machine.UndoSuffix}
 	if h := t.hist.undos[path]; h != nil {
 		u.Status, u.Attempts, u.StartedAt, u.FinishedAt = h.status, h.attempts, moment(h.started), moment(h.finished)
-		u.Error = errorView(h.err, u.Path, h.errAt)
+		if c := n.step.Compensate; c != nil {
+			u.Error = errorView(h.failure(c.Step), u.Path, h.errAt)
+		}
 	}
 	if task, ok := t.tasks[u.Path]; ok {
 		live := node{StepView: StepView{StartedAt: u.StartedAt}}

@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace-go/millrace"
+	"github.com/millrace-go/millrace/internal/engine"
 	"github.com/millrace-go/millrace/machine"
+	"github.com/millrace-go/millrace/store/memory"
 )
 
 const trip = `
@@ -225,5 +227,45 @@ func TestAViewShowsFinallyOfARetriedRun(t *testing.T) {
 			close(gate)
 			<-b.ended
 		})
+	}
+}
+
+// A6 O3: a step that is tried at most once and whose worker was lost is shown with the error that the run has, and as caught by who
+// asks for that.
+func TestAViewShowsALostStepAsTheMachineJudgesIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.run()
+	const path = "box/ask"
+	gate := make(chan struct{})
+	b.gates.Store(path, gate)
+	id := b.start(`
+workflow: w
+steps:
+  - id: box
+    steps:
+      - { id: ask, task: do, at_most_once: true, catch: { only: [outcome_unknown], next: tell } }
+      - { id: tell, task: do }
+`, "", `{}`)
+	for begun := ""; begun != path; begun = <-b.begun {
+	}
+	b.st.(*memory.Store).Bury(b.eng.Owner())
+	heir, err := engine.New(b.st, engine.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n == 0; {
+		if n, err = heir.SweepOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := heir.SettleOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-b.ended
+	v := b.show(id, millrace.ShowOptions{})
+	close(gate)
+	if diff := cmp.Diff([]string{"box succeeded", "box/ask caught outcome_unknown", "box/tell succeeded"}, steps(v)); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -90,8 +90,16 @@ func (t *turn) failure() *Error {
 }
 
 // taskLost: the worker of an attempt is gone. The attempt counts.
-func (t *turn) taskLost() bool {
-	return t.attemptFailed(&Error{Code: CodeLost, Message: "the worker was lost"})
+func (t *turn) taskLost() bool { return t.attemptFailed(lostError()) }
+
+func lostError() *Error { return &Error{Code: CodeLost, Message: "the worker was lost"} }
+
+// LostError is why an attempt failed whose worker is gone: of a step that is tried at most once, nobody knows whether it was done.
+func LostError(s *workflow.Step) *Error {
+	if s.AtMostOnce {
+		return &Error{Code: CodeOutcomeUnknown, Message: "the worker was lost; the step may have been done and is at_most_once"}
+	}
+	return lostError()
 }
 
 func (t *turn) attemptFailed(e *Error) bool {

@@ -15,7 +15,8 @@ func (t *turn) retry(s *workflow.Step, l *Live, path string, e *Error) (due Time
 		return 0, false
 	}
 	if s.AtMostOnce && e.Code == CodeLost {
-		e.Code, e.Message = CodeOutcomeUnknown, "the worker was lost; the step may have been done and is at_most_once"
+		unknown := LostError(s)
+		e.Code, e.Message = unknown.Code, unknown.Message
 		return 0, false
 	}
 	i, policy, ok := match(s, e)
