@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace/internal/engine/internal/outcome"
+	"github.com/millrace-go/millrace/internal/engine/internal/pace"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/workflow"
@@ -42,6 +43,7 @@ type Attempt struct {
 	cancel   context.CancelCauseFunc
 	hops     int       // hand-overs that led here since a claim
 	chain    time.Time // when that claim was
+	wave     *pace.Wave
 
 	// Guarded by engine.mu.
 	cause    cause // why its context ended
@@ -52,14 +54,6 @@ type Attempt struct {
 	slot     bool  // it occupies a slot
 	deadline time.Time
 	renewAt  time.Time
-}
-
-// Command is what a run or shell step asks for, with its programs evaluated.
-type Command struct {
-	Spec *workflow.Command
-	Args []string          // of run; nil for shell
-	Env  map[string]string // the step's own
-	Dir  string            // inside the workflow's folder
 }
 
 // cause is why an attempt's context ended.
@@ -127,14 +121,14 @@ func (a *Attempt) String() string { return fmt.Sprintf("%s %s attempt %d", a.ID,
 // which their leases count.
 func (e *Engine) take(ctx context.Context, tasks []store.Claimed, hops int, chain, started time.Time) []*Attempt {
 	out := make([]*Attempt, 0, len(tasks))
-	ctx, now := context.WithoutCancel(ctx), e.now()
+	ctx, now, at := context.WithoutCancel(ctx), e.now(), e.clock.Now()
 	for i := range tasks {
 		c := &tasks[i]
 		a := &Attempt{
 			Header: c.Run.Run.Header, Path: c.Path, Number: c.Attempt,
 			Key: machine.TaskKey(c.Run.Run.Header, c.Path, c.Env.Redriven), Handler: c.Lane.Handler, Queue: c.Lane.Queue,
 			StartedAt: now, engine: e, handler: e.cfg.Handlers[c.Lane.Handler], task: c.Task, token: c.Token,
-			seen: c.Run.Run, born: c.Run.Run.Seq, payloads: c.Payloads, hops: hops, chain: chain, slot: true,
+			seen: c.Run.Run, born: c.Run.Run.Seq, payloads: c.Payloads, hops: hops, chain: chain, slot: true, wave: e.gathers.Begun(at),
 			renewAt: started.Add(e.renewAfter(c.Lease)),
 		}
 		a.ctx, a.cancel = context.WithCancelCause(ctx)
@@ -145,6 +139,7 @@ func (e *Engine) take(ctx context.Context, tasks []store.Claimed, hops int, chai
 		e.held[key] = a
 		e.slots.Occupy(a.Queue)
 		e.lanes.Begin(a.Tenant)
+		e.aboard.Hold(a.Tenant)
 		f := e.flight(a.Tenant, a.ID)
 		a.flight = f
 		f.holders++
@@ -194,16 +189,20 @@ func (e *Engine) answer(a *Attempt, o Outcome) {
 		return
 	}
 	e.tell(a, ev)
+	heed := e.phase != working || e.gathers.Heed(e.clock.Now(), len(e.queue), e.aboard.Runs())
 	e.mu.Unlock()
 	a.cancel(nil)
 	e.cfg.Observer.Answered(a, ev)
-	e.signals.settle.Raise()
+	if heed {
+		e.signals.settle.Raise()
+	}
 	e.signals.change.Raise()
 }
 
 // tell makes an attempt's outcome a fact of its run. The caller holds e.mu.
 func (e *Engine) tell(a *Attempt, ev machine.Event) {
 	a.answered = true
+	a.wave.Ended()
 	e.add(a.flight, &fact{event: ev, attempt: a, token: a.token})
 }
 
@@ -235,6 +234,10 @@ func (e *Engine) release(a *Attempt) {
 		return
 	}
 	a.closed = true
+	e.aboard.Release(a.Tenant)
+	if !a.answered {
+		a.wave.Ended()
+	}
 	key := taskKey{run: a.ID, path: a.Path}
 	if e.held[key] == a {
 		delete(e.held, key)

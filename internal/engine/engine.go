@@ -27,6 +27,7 @@ import (
 	"github.com/millrace-go/millrace/internal/clock"
 	"github.com/millrace-go/millrace/internal/engine/internal/claims"
 	"github.com/millrace-go/millrace/internal/engine/internal/crew"
+	"github.com/millrace-go/millrace/internal/engine/internal/pace"
 	"github.com/millrace-go/millrace/internal/engine/internal/rounds"
 	"github.com/millrace-go/millrace/internal/engine/internal/secrets"
 	"github.com/millrace-go/millrace/internal/engine/internal/shelf"
@@ -56,6 +57,7 @@ type Engine struct {
 	queue    []*flight // flights with facts, first come first served
 	guests   []*flight // the same, of tenants of whom nothing was being settled
 	aboard   supply.Aboard
+	gathers  pace.Gathering
 	later    []*flight // flights that must wait before they are tried again
 	slots    *supply.Slots
 	lanes    *supply.Lanes
@@ -121,6 +123,7 @@ func build(st store.Store, c Config) *Engine {
 	slices.Sort(e.serve)
 	e.lists.expired.Least, e.lists.timers.Least, e.lists.messages.Least = atOnce, atOnce, atOnce
 	e.aboard = supply.Aboard{Settlers: c.Settlers}
+	e.gathers = pace.Gathering{Full: c.Batch, Settlers: c.Settlers}
 	e.slots = supply.NewSlots(c.Slots, c.Queues)
 	e.lanes = supply.NewLanes(func(handler string) bool { return c.Handlers[handler] != nil }, e.slots.Limited)
 	e.steady = rounds.NewSteady(e.clock.Now())

@@ -102,6 +102,7 @@ const maxFacts = 256
 // board takes the flights whose facts are settled next. The caller holds e.mu.
 func (e *Engine) board() []*flight {
 	now := e.clock.Now()
+	e.gathers.Taken()
 	e.later = slices.DeleteFunc(e.later, func(f *flight) bool {
 		if f.before.After(now) {
 			return false
@@ -122,6 +123,16 @@ func (e *Engine) board() []*flight {
 		}
 	}
 	return out
+}
+
+// gather gives the time for which a settler leaves what is there, since more comes.
+func (e *Engine) gather() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.phase != working || len(e.queue) == 0 || e.queue[0].alone {
+		return 0
+	}
+	return e.gathers.Wait(e.clock.Now(), len(e.queue), e.aboard.Runs())
 }
 
 // boardGuests takes the flights of tenants of whom nothing was being settled when they came. The caller holds e.mu.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace/internal/engine/internal/recall"
+	"github.com/millrace-go/millrace/internal/engine/internal/starting"
 	"github.com/millrace-go/millrace/internal/engine/internal/supply"
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
@@ -22,18 +23,9 @@ type folding struct {
 	memory recall.Memory
 	facts  []*fact // those that still count
 	out    store.Settlement
-	starts map[string]*beginning // tasks that the settlement starts, by path; nil before the first
-	stops  []string              // paths of held tasks that it tells to stop
-	order  []string              // paths of starts, in order
-	done   bool                  // nothing is to be settled: no fact counts any more
-}
-
-// beginning is what decides who gets a task that a settlement starts.
-type beginning struct {
-	handler, queue string
-	due            machine.Time
-	attempt        int
-	held           bool
+	starts starting.Tasks
+	stops  []string // paths of held tasks that it tells to stop
+	done   bool     // nothing is to be settled: no fact counts any more
 }
 
 // fold makes the settlement of a flight's facts. It reads the run when it is not at hand.
@@ -265,23 +257,17 @@ func (s *folding) gather(effects []machine.Effect) (stops []string) {
 	for _, effect := range effects {
 		switch x := effect.(type) {
 		case machine.StartTask:
-			s.forget(x.Path)
-			if s.starts == nil {
-				s.starts = map[string]*beginning{}
-			}
-			s.starts[x.Path] = &beginning{handler: x.Handler, queue: x.Queue, due: x.Due, attempt: x.Attempt, held: x.Held}
-			s.order = append(s.order, x.Path)
+			s.starts.Add(&x)
 		case machine.StopTask:
 			stops = append(stops, x.Path)
 		case machine.PutValue:
 			s.memory.Keep(x.Ref, x.Data)
 		case machine.EndRun:
-			clear(s.starts)
-			s.order = nil
+			s.starts.Clear()
 		case machine.HoldTasks:
-			s.hold(true)
+			s.starts.Hold(true)
 		case machine.FreeTasks:
-			s.hold(false)
+			s.starts.Hold(false)
 		case machine.SetTimer, machine.CancelTimer, machine.OpenLetter, machine.CloseLetter:
 		}
 		s.out.Effects = append(s.out.Effects, effect)
@@ -290,30 +276,14 @@ func (s *folding) gather(effects []machine.Effect) (stops []string) {
 	return stops
 }
 
-// hold marks the tasks that the settlement starts as held back, or not.
-func (s *folding) hold(held bool) {
-	for _, path := range s.order {
-		s.starts[path].held = held
-	}
-}
-
-// forget takes a task out of those that the settlement starts.
-func (s *folding) forget(path string) {
-	if _, ok := s.starts[path]; ok {
-		delete(s.starts, path)
-		s.order = slices.DeleteFunc(s.order, func(p string) bool { return p == path })
-	}
-}
-
 // stop finds out which of the tasks that are to stop are held. Of those that nobody holds it gives TaskStopped, to be applied
 // in the same settlement; those held are marked, and their holders hear it.
 func (s *folding) stop(ctx context.Context, paths []string) (stopped []machine.Event, err error) {
 	var stored []string
 	cause := s.memory.Run.Seq
 	for _, path := range paths {
-		if t, ok := s.starts[path]; ok { // started by this very settlement: nobody can hold it
-			s.forget(path)
-			stopped = append(stopped, machine.Event{Kind: machine.TaskStopped, Path: path, Attempt: t.attempt, Cause: cause})
+		if t := s.starts.Remove(path); t != nil { // started by this very settlement: nobody can hold it
+			stopped = append(stopped, machine.Event{Kind: machine.TaskStopped, Path: path, Attempt: t.Attempt, Cause: cause})
 			continue
 		}
 		stored = append(stored, path)
@@ -362,23 +332,22 @@ func (e *Engine) handOver(s *folding, now time.Time) *supply.Reservation {
 		}
 	}
 	r := supply.NewReservation()
-	if e.phase != working || len(s.order) == 0 || e.mustYield(s, freed, now) {
+	if e.phase != working || s.starts.Len() == 0 || e.mustYield(s, freed, now) {
 		return r
 	}
 	var handlers []string
 	passed := false // a task that could have been reserved was not
-	for _, path := range s.order {
-		t := s.starts[path]
-		if t.held || t.due > s.out.At || e.cfg.Handlers[t.handler] == nil {
+	for _, t := range s.starts.All {
+		if t.Held || t.Due > s.out.At || e.cfg.Handlers[t.Handler] == nil {
 			continue
 		}
-		if !e.slots.Fits(r, t.queue) || !e.lanes.Seats(e.slots, s.out.Run.Tenant, r.Total) {
+		if !e.slots.Fits(r, t.Queue) || !e.lanes.Seats(e.slots, s.out.Run.Tenant, r.Total) {
 			passed = true
 			continue
 		}
-		r.Add(t.queue)
-		if i, known := slices.BinarySearch(handlers, t.handler); !known {
-			handlers = slices.Insert(handlers, i, t.handler)
+		r.Add(t.Queue)
+		if i, known := slices.BinarySearch(handlers, t.Handler); !known {
+			handlers = slices.Insert(handlers, i, t.Handler)
 		}
 	}
 	if r.Total == 0 || passed && !s.canHand(handlers, r) {
@@ -394,12 +363,11 @@ func (e *Engine) handOver(s *folding, now time.Time) *supply.Reservation {
 // canHand says whether the first tasks of these handlers lie in the queues that were reserved: the store knows handlers only.
 func (s *folding) canHand(handlers []string, r *supply.Reservation) bool {
 	left := r.Copy()
-	for _, path := range s.order {
-		t := s.starts[path]
-		if left.Total == 0 || t.held || t.due > s.out.At || !slices.Contains(handlers, t.handler) {
+	for _, t := range s.starts.All {
+		if left.Total == 0 || t.Held || t.Due > s.out.At || !slices.Contains(handlers, t.Handler) {
 			continue
 		}
-		if !left.Take(t.queue) {
+		if !left.Take(t.Queue) {
 			return false
 		}
 	}
@@ -431,9 +399,8 @@ func (e *Engine) mustYield(s *folding, freed int, now time.Time) bool {
 	hops, chain := s.chain(now)
 	long := hops >= maxHops || now.Sub(chain) >= maxChain
 	scarce := freed > 0 && e.slots.Free() <= freed
-	for _, path := range s.order {
-		queue := s.starts[path].queue
-		if long && e.lanes.Waiting(queue) || scarce && e.lanes.Starves(queue) {
+	for _, t := range s.starts.All {
+		if long && e.lanes.Waiting(t.Queue) || scarce && e.lanes.Starves(t.Queue) {
 			return true
 		}
 	}

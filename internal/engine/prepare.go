@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/millrace-go/millrace/expr"
 	"github.com/millrace-go/millrace/internal/clock"
@@ -94,10 +92,7 @@ func (a *Attempt) evaluate(def *workflow.Definition, m *recall.Memory) (*Outcome
 	if o := a.reveal(env); o != nil {
 		return o, nil
 	}
-	if o := a.request(env); o != nil {
-		return o, nil
-	}
-	return a.command(env), nil
+	return a.request(env), nil
 }
 
 // plain says whether nothing has to be evaluated: the step has no program at all, and gets what came before.
@@ -135,32 +130,6 @@ func (a *Attempt) with(env expr.Env) *Outcome {
 		return &Outcome{Err: bad}
 	}
 	a.Input = in
-	return nil
-}
-
-// command evaluates the words and variables of a run or shell step. An outcome says why they cannot be.
-func (a *Attempt) command(env expr.Env) *Outcome {
-	spec, ok := a.Step.Action.(*workflow.Command)
-	if !ok {
-		return nil
-	}
-	budget := expr.Budget{Bytes: a.engine.cfg.MaxPayload}
-	c := &Command{Spec: spec, Dir: a.Step.Dir, Env: make(map[string]string, len(a.Step.Env))}
-	for i, t := range spec.Args {
-		word, err := t.Text(env, budget)
-		if err != nil {
-			return broken(fmt.Sprintf("word %d of the command", i+1), err)
-		}
-		c.Args = append(c.Args, word)
-	}
-	for _, name := range slices.Sorted(maps.Keys(a.Step.Env)) {
-		text, err := a.Step.Env[name].Text(env, budget)
-		if err != nil {
-			return broken("variable "+name, err)
-		}
-		c.Env[name] = text
-	}
-	a.Command = c
 	return nil
 }
 

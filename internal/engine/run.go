@@ -57,7 +57,7 @@ func (e *Engine) loops() []rounds.Loop {
 		{Poll: e.cfg.Renew, Step: func(ctx context.Context) (int, error) { return 0, e.BeatOnce(ctx) }},
 	}
 	for range e.cfg.Settlers {
-		all = append(all, rounds.Loop{Signal: e.signals.settle, Idle: e.nextSettle, Poll: settlePoll, Step: e.SettleOnce})
+		all = append(all, rounds.Loop{Signal: e.signals.settle, Wait: e.gather, Idle: e.nextSettle, Poll: settlePoll, Step: e.SettleOnce})
 	}
 	return all
 }

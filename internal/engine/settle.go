@@ -39,7 +39,9 @@ func (e *Engine) settleNext(ctx context.Context, board func() []*flight, guests 
 	}
 	defer func() {
 		e.mu.Lock()
-		e.aboard.End(guests, began, e.clock.Now())
+		now := e.clock.Now()
+		e.aboard.End(guests, began, now)
+		e.gathers.Took(now.Sub(began))
 		e.mu.Unlock()
 	}()
 	var all []*folding
@@ -187,17 +189,16 @@ func (e *Engine) foresee(effects []machine.Effect) {
 
 // expect notes the lanes in which a settlement left tasks that this process serves. The caller holds e.mu.
 func (e *Engine) expect(s *folding, handed []store.Claimed) {
-	if len(handed) == len(s.order) {
+	if len(handed) == s.starts.Len() {
 		return
 	}
 	taken := make(map[string]bool, len(handed))
 	for i := range handed {
 		taken[handed[i].Path] = true
 	}
-	for _, path := range s.order {
-		t := s.starts[path]
-		if !taken[path] && !t.held && t.due <= s.out.At && e.cfg.Handlers[t.handler] != nil {
-			e.lanes.Expect(store.Lane{Tenant: s.out.Run.Tenant, Queue: t.queue, Handler: t.handler, Workflow: s.out.Run.Workflow})
+	for path, t := range s.starts.All {
+		if !taken[path] && !t.Held && t.Due <= s.out.At && e.cfg.Handlers[t.Handler] != nil {
+			e.lanes.Expect(store.Lane{Tenant: s.out.Run.Tenant, Queue: t.Queue, Handler: t.Handler, Workflow: s.out.Run.Workflow})
 		}
 	}
 }

@@ -159,7 +159,7 @@ func (e *Engine) sendStarts(ctx context.Context, starts []*birth) ([]store.Start
 		} else if reserved[i].Total > 0 {
 			e.tokens.Doubt(token)
 		}
-		more = more || handed < len(b.folded.order)
+		more = more || handed < b.folded.starts.Len()
 		e.slots.GiveBack(reserved[i])
 	}
 	e.mu.Unlock()
@@ -178,8 +178,8 @@ func (e *Engine) handOverFirst(s *folding, token int64) *supply.Reservation {
 	if e.serving == nil || e.cfg.Only != nil {
 		return none
 	}
-	for _, path := range s.order {
-		if e.lanes.Waits(s.starts[path].queue, s.out.Run.Tenant) {
+	for _, t := range s.starts.All {
+		if e.lanes.Waits(t.Queue, s.out.Run.Tenant) {
 			return none
 		}
 	}

@@ -1,4 +1,5 @@
-// Package request evaluates what an http step asks for, and names attempts for those who trace requests.
+// Package request evaluates what a step asks of those who execute it: an http request, or a command. It names attempts for those
+// who trace requests.
 //
 // It is pure, and imports workflow and expr.
 package request
@@ -28,13 +29,13 @@ type Request struct {
 // Pair is a name with its value.
 type Pair struct{ Name, Value string }
 
-// Broken is a part of a request that cannot be evaluated.
+// Broken is a part of a request or a command that cannot be evaluated.
 type Broken struct {
-	Part string // url, query NAME, header NAME, form NAME, json, body
+	Part string // url, query NAME, header NAME, form NAME, json, body; word N of the command, variable NAME
 	Err  error
 }
 
-// evaluation is one request under way.
+// evaluation is one request or command under way.
 type evaluation struct {
 	env    expr.Env
 	budget expr.Budget

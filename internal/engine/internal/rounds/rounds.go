@@ -28,6 +28,8 @@ func (s Signal) Raise() {
 // Loop does a step after a signal, and after a time without one.
 type Loop struct {
 	Signal Signal
+	// Wait gives the wait before a step, and is asked again after it, or after a signal. Default: none.
+	Wait func() time.Duration
 	// Idle gives the wait after a step that found no work: at most what it is given. Default: that.
 	Idle func(time.Duration) time.Duration
 	Poll time.Duration // the longest wait
@@ -40,6 +42,10 @@ type Loop struct {
 func (l Loop) Drive(ctx context.Context, c clock.Clock) {
 	wait := Backoff{}
 	for ctx.Err() == nil {
+		if d := l.due(); d > 0 {
+			Pause(ctx, c, l.Signal, d)
+			continue
+		}
 		n, err := l.Step(ctx)
 		switch {
 		case err != nil:
@@ -57,6 +63,13 @@ func (l Loop) Drive(ctx context.Context, c clock.Clock) {
 		}
 		Pause(ctx, c, l.Signal, idle-l.Gap)
 	}
+}
+
+func (l *Loop) due() time.Duration {
+	if l.Wait == nil {
+		return 0
+	}
+	return l.Wait()
 }
 
 // Pause waits for d, a signal, or the end of ctx.

@@ -46,3 +46,31 @@ func TestAStepIsRepeatedAtOnceAfterWorkAndLaterWithoutAndLaterStillAfterFaults(t
 		}
 	})
 }
+
+func TestAStepWaitsForItsTimeAndASignalHasTheTimeAskedForAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		began := time.Now()
+		signal := rounds.NewSignal()
+		time.AfterFunc(30*time.Millisecond, signal.Raise)
+		var asked []time.Duration
+		rounds.Loop{
+			Signal: signal, Poll: time.Second,
+			Wait: func() time.Duration {
+				asked = append(asked, time.Since(began))
+				return []time.Duration{100 * time.Millisecond, 50 * time.Millisecond, 0}[len(asked)-1]
+			},
+			Step: func(context.Context) (int, error) {
+				asked = append(asked, time.Since(began))
+				stop()
+				return 1, nil
+			},
+		}.Drive(ctx, clock.Real{})
+		ms := time.Millisecond
+		if diff := cmp.Diff([]time.Duration{0, 30 * ms, 80 * ms, 80 * ms}, asked); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

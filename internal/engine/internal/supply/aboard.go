@@ -9,7 +9,9 @@ type Aboard struct {
 	Settlers int
 
 	settling int            // settlements in flight
-	tenants  map[string]int // runs that are being settled
+	runs     int            // that are being settled
+	tenants  map[string]int // the same, by tenant
+	held     map[string]int // attempts that are not settled, by tenant
 	guests   bool           // a settlement of guests is in flight
 	rested   time.Time      // when the next may be
 }
@@ -38,16 +40,38 @@ func (a *Aboard) Enter(tenant string) {
 		a.tenants = map[string]int{}
 	}
 	a.tenants[tenant]++
+	a.runs++
 }
 
 // Leave says that it no longer is.
 func (a *Aboard) Leave(tenant string) {
+	a.runs--
 	if a.tenants[tenant]--; a.tenants[tenant] == 0 {
 		delete(a.tenants, tenant)
 	}
 }
 
-// Seats says whether a run of a tenant is a guest: all settlers are busy, and not with the tenant.
+// Runs gives how many are being settled.
+func (a *Aboard) Runs() int { return a.runs }
+
+// Hold says that an attempt of a tenant is in hand.
+func (a *Aboard) Hold(tenant string) {
+	if a.held == nil {
+		a.held = map[string]int{}
+	}
+	a.held[tenant]++
+}
+
+// Release says that it no longer is.
+func (a *Aboard) Release(tenant string) {
+	if a.held[tenant]--; a.held[tenant] == 0 {
+		delete(a.held, tenant)
+	}
+}
+
+// Seats says whether a run of a tenant is a guest: nothing of the tenant is being settled, and it would have to wait, since all
+// settlers are busy, or since they wait for more, and there is no more of the tenant, but of others.
 func (a *Aboard) Seats(tenant string, now time.Time) bool {
-	return a.settling >= a.Settlers && a.tenants[tenant] == 0 && !a.guests && !now.Before(a.rested)
+	lonely := a.held[tenant] <= 1 && len(a.held) > 1
+	return (lonely || a.settling >= a.Settlers) && a.tenants[tenant] == 0 && !a.guests && !now.Before(a.rested)
 }

@@ -125,3 +125,29 @@ func TestOnlyWhoHasNothingAboardNeedNotWaitForSettlers(t *testing.T) {
 		t.Error("the next one is not put off for four times as long as it took")
 	}
 }
+
+// Q3: settlers wait for more, but not while somebody waits of whom there is no more.
+func TestWhoHasOneAttemptBesideThoseOfOthersNeedNotWaitForSettlers(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(0, 0)
+	a := supply.Aboard{Settlers: 2}
+	a.Hold("b")
+	if a.Seats("b", began) {
+		t.Error("there is nobody else")
+	}
+	for range 3 {
+		a.Hold("a")
+	}
+	if !a.Seats("b", began) || a.Seats("a", began) {
+		t.Error("b has one attempt, a has three")
+	}
+	a.Hold("b")
+	if a.Seats("b", began) {
+		t.Error("there is more of b")
+	}
+	a.Release("b")
+	a.Enter("b")
+	if a.Seats("b", began) {
+		t.Error("b is aboard")
+	}
+}

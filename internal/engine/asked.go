@@ -12,17 +12,22 @@ type Request = request.Request
 // Pair is a name with its value, in a Request.
 type Pair = request.Pair
 
-// request evaluates the request of an http step. An outcome says why it cannot be.
+// Command is what a run or shell step asks for, with its programs evaluated.
+type Command = request.Command
+
+// request evaluates what an http, run or shell step asks for. An outcome says why it cannot be.
 func (a *Attempt) request(env expr.Env) *Outcome {
-	spec, ok := a.Step.Action.(*workflow.HTTP)
-	if !ok {
-		return nil
+	budget := expr.Budget{Bytes: a.engine.cfg.MaxPayload}
+	var bad *request.Broken
+	switch spec := a.Step.Action.(type) {
+	case *workflow.HTTP:
+		a.Request, bad = request.Of(spec, env, budget)
+	case *workflow.Command:
+		a.Command, bad = request.CommandOf(a.Step, spec, env, budget)
 	}
-	r, bad := request.Of(spec, env, expr.Budget{Bytes: a.engine.cfg.MaxPayload})
 	if bad != nil {
 		return broken(bad.Part, bad.Err)
 	}
-	a.Request = r
 	return nil
 }
 
