@@ -65,8 +65,16 @@ type Config struct {
 	Observer Observer
 }
 
-// Observer hears of what happens in this process, for people who watch; it cannot veto. Its methods must return soon.
-type Observer = engine.Observer
+// Observer hears of what happens in this process, for people who watch; it cannot veto. Its methods are called without a lock, in
+// no promised order between runs, and must return soon.
+type Observer interface {
+	// Claimed is called before the attempt's handler.
+	Claimed(a *Attempt)
+	// Answered gives the attempt's outcome, before it is settled.
+	Answered(a *Attempt, ev machine.Event)
+	// Settled is called after each settlement, with the run as it is then; the caller must not change it.
+	Settled(run *machine.Run)
+}
 
 // Engine is this process at a store. It is safe for concurrent use.
 type Engine struct {

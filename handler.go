@@ -40,16 +40,21 @@ func NewHandler[In, Out any](name string, do func(ctx context.Context, in In) (O
 	})}
 }
 
-// Attempt is one try of a task, with its input, the command of run and shell steps, and the request of http steps.
+// Attempt is one try of a task. Nobody changes it once a handler has it: its machine.Header (the run's), Path, Number (from 1), Key
+// (the task's own), Handler, Queue, StartedAt, Step and Input, the Command of run and shell steps, and the Request of http steps.
+// Traceparent gives its W3C trace context, Mask a text without the secrets that it may hold.
 type Attempt = engine.Attempt
 
-// Outcome is what an attempt came to: an error, or else an output.
+// Outcome is what an attempt came to: Err, or else Output, which is JSON; or Interrupted, when its context ended first and it can say
+// neither. Log is the end of what it said, Stack that of a panic: the journal keeps both.
 type Outcome = engine.Outcome
 
-// Command is what a run or shell step asks for, with its programs evaluated.
+// Command is what a run or shell step asks for, with its programs evaluated: Args (nil for shell), Env, Dir, and the step as it was
+// written, Spec.
 type Command = engine.Command
 
-// Request is what an http step asks for, with its programs evaluated.
+// Request is what an http step asks for, with its programs evaluated: URL, Query, Header, and JSON, Form or Body; and the step as it was
+// written, Spec.
 type Request = engine.Request
 
 // Pair is a name with its value, in a Request.
