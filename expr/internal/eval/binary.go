@@ -125,16 +125,20 @@ var Operators = map[string]Operator{
 
 func arithmetic(f func(a, b number) (any, error)) Operator {
 	return Operator{IsNumeric, IsNumeric, false, IsNumeric, func(_ *Evaluator, a, b any) (any, error) {
-		n, err := operandNumber(a)
-		if err != nil {
-			return nil, err
-		}
-		m, err := operandNumber(b)
+		n, m, err := operandNumbers(a, b)
 		if err != nil {
 			return nil, err
 		}
 		return f(n, m)
 	}}
+}
+
+// operandNumbers is operandNumber for both sides: the left one is looked at first.
+func operandNumbers(a, b any) (n, m number, err error) {
+	if n, err = operandNumber(a); err == nil {
+		m, err = operandNumber(b)
+	}
+	return n, m, err
 }
 
 // operandNumber gives the number that an operator computes with.
@@ -153,11 +157,7 @@ func operandNumber(v any) (number, error) {
 // plus adds numbers and joins texts.
 func plus(e *Evaluator, a, b any) (any, error) {
 	if KindOf(a) != IsText && KindOf(b) != IsText {
-		n, err := operandNumber(a)
-		if err != nil {
-			return nil, err
-		}
-		m, err := operandNumber(b)
+		n, m, err := operandNumbers(a, b)
 		if err != nil {
 			return nil, err
 		}

@@ -89,27 +89,35 @@ func padLeft(s string, width int) string {
 // Clean gives text of programs as one harmless line: escape sequences and control characters are gone, white space is single
 // spaces.
 func Clean(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		if s[i] == 0x1b {
-			i += escapeLength(s[i:])
-			continue
+	line := harmless(s, func(r rune) rune {
+		if r == '\t' || r == '\n' || r == '\r' {
+			return ' '
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		i += n
-		switch {
-		case r == '\t' || r == '\n' || r == '\r':
-			b.WriteByte(' ')
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return strings.Join(strings.Fields(b.String()), " ")
+		return visible(r)
+	})
+	return strings.Join(strings.Fields(line), " ")
 }
 
 // Plain is Clean for text whose spaces matter: tabs and leading spaces stay.
 func Plain(s string) string {
+	return harmless(s, func(r rune) rune {
+		if r == '\t' {
+			return r
+		}
+		return visible(r)
+	})
+}
+
+// visible drops what controls a terminal or turns the direction of text.
+func visible(r rune) rune {
+	if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+		return -1
+	}
+	return r
+}
+
+// harmless gives s without escape sequences, and of its characters what keep makes of each: none of one that is negative.
+func harmless(s string, keep func(rune) rune) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		if s[i] == 0x1b {
@@ -118,7 +126,7 @@ func Plain(s string) string {
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
 		i += n
-		if r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) {
+		if r = keep(r); r >= 0 {
 			b.WriteRune(r)
 		}
 	}
