@@ -93,7 +93,7 @@ func Clean(s string) string {
 		if r == '\t' || r == '\n' || r == '\r' {
 			return ' '
 		}
-		return visible(r)
+		return shown(r)
 	})
 	return strings.Join(strings.Fields(line), " ")
 }
@@ -104,12 +104,12 @@ func Plain(s string) string {
 		if r == '\t' {
 			return r
 		}
-		return visible(r)
+		return shown(r)
 	})
 }
 
-// visible drops what controls a terminal or turns the direction of text.
-func visible(r rune) rune {
+// shown drops what controls a terminal or turns the direction of text.
+func shown(r rune) rune {
 	if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 		return -1
 	}
