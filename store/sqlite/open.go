@@ -114,7 +114,7 @@ func (s *Store) setUp(ctx context.Context, c *conn) error {
 		"synchronous = full",
 		"wal_autocheckpoint = 0", // see checkpointer
 		"journal_size_limit = -1",
-		"cache_size = -32768",
+		"cache_size = -8192", // what is in hand; a commit whose b-trees were split walks all that is kept
 		"temp_store = memory",
 		"foreign_keys = on",
 	}

@@ -50,7 +50,7 @@ func TestHotStatementsWalkTheirIndex(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	key := "PRIMARY KEY (run=? AND path=?)"
+	key, byID := "PRIMARY KEY (run=? AND path=?)", "INDEX sqlite_autoindex_runs_1 (id=?)"
 	for _, statement := range []struct{ name, query, walks string }{
 		{"candidates", candidatesSQL, "INDEX tasks_ready (lane=?)"},
 		{"candidates of a run", strings.TrimSuffix(candidatesOfRunSQL, " order by t.rank, t.path"), "PRIMARY KEY (run=?)"},
@@ -60,9 +60,9 @@ func TestHotStatementsWalkTheirIndex(t *testing.T) {
 		{"lane", listing.LaneSQL, "INTEGER PRIMARY KEY (rowid=?)"},
 		{"any due", anyDueSQL, "INDEX tasks_due (due<?)"},
 		{"lease", leaseSQL, key},
-		{"run", runSQL, "PRIMARY KEY (id=?)"},
-		{"advance", advanceSQL, "PRIMARY KEY (id=?)"},
-		{"stands", standsSQL, "PRIMARY KEY (id=?)"},
+		{"run", runSQL, byID},
+		{"advance", advanceSQL, byID},
+		{"stands", standsSQL, byID},
 		{"drop", dropSQL, key},
 		{"guard", guardSQL, key},
 		{"entry", journalSQL, ""},
@@ -181,6 +181,27 @@ func TestListsOfRareStatusesWalkTheirRange(t *testing.T) {
 			if !strings.Contains(plan, walks) {
 				t.Errorf("%s does not walk %s:\n%s", test.name, walks, plan)
 			}
+		}
+	}
+}
+
+// O6: all other lists walk the ids backwards, and stop when they have enough: nothing is sorted.
+func TestListsWalkTheIDs(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "plan.db"), Options{})
+	for name, test := range map[string]struct {
+		filter store.Filter
+		walks  string
+	}{
+		"all":         {store.Filter{}, "SCAN runs USING INDEX sqlite_autoindex_runs_1"},
+		"older":       {store.Filter{Before: benchRun(1).ID}, "SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id<?)"},
+		"by status":   {store.Filter{Status: []machine.Status{machine.Running, machine.Dead}}, "SCAN runs USING INDEX sqlite_autoindex_runs_1"},
+		"of workflow": {store.Filter{Workflow: "w", Key: "k", Since: 1}, "SCAN runs USING INDEX sqlite_autoindex_runs_1"},
+		"by ending":   {store.Filter{IDSuffix: "abcd"}, "SCAN runs USING INDEX sqlite_autoindex_runs_1"},
+	} {
+		query, _ := listing.Runs(headerColumns+", id", &test.filter)
+		if plan, _ := planOf(t, s, query); !strings.Contains(plan, test.walks) || strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("%s: the plan does not walk %s, or sorts:\n%s", name, test.walks, plan)
 		}
 	}
 }

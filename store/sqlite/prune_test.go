@@ -274,7 +274,8 @@ func TestPruningWalksKeysAndIndexes(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "plan.db"), Options{})
 	walks := []string{
-		"PRIMARY KEY (id>?)", "INDEX dead_letters_open (run=?)", "PRIMARY KEY (id=?)", "INDEX dead_letters_run (run=?)",
+		"INDEX sqlite_autoindex_runs_1 (id>?)", "INDEX dead_letters_open (run=?)", "INDEX sqlite_autoindex_runs_1 (id=?)",
+		"INDEX dead_letters_run (run=?)",
 		"PRIMARY KEY (tenant=? AND workflow=? AND key=?)",
 		"PRIMARY KEY (run=?)", "PRIMARY KEY (run=? AND seq<?)",
 		"PRIMARY KEY (run=?)", "PRIMARY KEY (run=? AND (key,idx)<(?,?))",

@@ -1,5 +1,5 @@
 -- Ids of runs are UUIDv7, 16 bytes. Times are microseconds since the Unix epoch. Tables that a run walks through are
--- without rowid: one b-tree each, clustered by run, so that what one settlement touches lies together.
+-- without rowid: one b-tree each, clustered by run, so that what one settlement touches lies together. But not runs itself.
 
 create table meta (
   name  text not null primary key,
@@ -18,6 +18,9 @@ create table workflows (
   primary key (tenant, name, version)
 );
 
+-- Here the tree would be deep, for all runs there ever were, and each settlement would walk it twice to change a row. So rows have
+-- numbers of SQLite's own: an index leads from the id to the number, with 190 ids in a page where nodes of the tree would hold
+-- 30 rows, and a row that was found is changed without being looked for again.
 create table runs (
   id               blob    not null primary key check (length(id) = 16),
   tenant           text    not null,
@@ -37,7 +40,7 @@ create table runs (
   error            text,
   options          text    not null,
   doc              blob    not null
-) without rowid;
+);
 
 -- Lists walk the primary key, newest first. Statuses that are rare in it, and looked for, have an index of their own. (A
 -- condition with a list of them would be a table in memory, built for every update.)

@@ -25,7 +25,7 @@ var rareStatuses = []machine.Status{
 // Rare says whether the index runs_rare holds runs of this status.
 func Rare(s machine.Status) bool { return slices.Contains(rareStatuses, s) }
 
-// Runs gives the statement that finds what f selects: columns of runs, id among them, newest first. It walks the primary key
+// Runs gives the statement that finds what f selects: columns of runs, id among them, newest first. It walks the ids
 // backwards, or for statuses that are all rare the range of each, and then sorts the newest of these.
 func Runs(columns string, f *store.Filter) (string, []any) {
 	w := where{terms: []string{"tenant = ?"}, args: []any{f.Tenant}}
