@@ -51,7 +51,7 @@ func answer(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 func (r request) measure(ctx context.Context, s subject) ([]figure, error) {
-	w := workloads[slices.IndexFunc(workloads, func(w workload) bool { return w.name == r.Workload })]
+	w := workloadOf(r.Workload)
 	if err := s.prepare(ctx, r.Ended); err != nil {
 		return nil, err
 	}

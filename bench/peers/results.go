@@ -67,9 +67,15 @@ func (r *results) of(workload, system, store, name string) spread {
 			values, s.unit = append(values, l.Value), l.Unit
 		}
 	}
+	return s.over(values)
+}
+
+// over fills in the values, which are put in order.
+func (s spread) over(values []float64) spread {
 	slices.Sort(values)
-	if s.times = len(values); s.times > 0 {
-		s.median, s.low, s.high = values[s.times/2], values[0], values[s.times-1]
+	n := len(values)
+	if s.times = n; n > 0 {
+		s.median, s.low, s.high = (values[(n-1)/2]+values[n/2])/2, values[0], values[n-1]
 	}
 	return s
 }
@@ -83,12 +89,7 @@ func (r *results) ratio(top, bottom func(turn int) spread) spread {
 			values = append(values, a.median/b.median)
 		}
 	}
-	slices.Sort(values)
-	s := spread{times: len(values)}
-	if s.times > 0 {
-		s.median, s.low, s.high = values[s.times/2], values[0], values[s.times-1]
-	}
-	return s
+	return spread{}.over(values)
 }
 
 // turn gives only the lines of one turn.

@@ -41,7 +41,13 @@ type workload struct {
 	flood int // W9
 	ended bool
 	many  bool // a long backlog
+	// beside is the workload whose rate it is compared with: measured just before and just after it, since the speed of a
+	// machine drifts within minutes by more than what is looked for.
+	beside string
 }
+
+// neighbour is the name under which the figures of the workload beside it are kept.
+func (w workload) neighbour() string { return w.beside + " beside " + w.name }
 
 // growing are the systems of W5: for the others it would take hours, and some have no backlog.
 func (s system) growing() bool {
@@ -58,12 +64,16 @@ var workloads = []workload{
 	{name: "W2", what: "sequences of 5 steps", shape: five, runs: 4_000},
 	{name: "W3", what: "a fork of 10 and a join", shape: forked, runs: 1_000},
 	{name: "W4", what: "an idle system, one run at a time", runs: 200},
-	{name: "W5 ended", what: "W1 after many that have ended", shape: one, runs: 20_000, ended: true},
-	{name: "W5 backlog", what: "W1 from a long backlog", shape: one, many: true},
-	{name: "W5 both", what: "W1 with both", shape: one, ended: true, many: true},
+	{name: "W5 ended", what: "W1 after many that have ended", shape: one, runs: 20_000, ended: true, beside: "W1"},
+	{name: "W5 backlog", what: "W1 from a long backlog", shape: one, many: true, beside: "W1"},
+	{name: "W5 both", what: "W1 with both", shape: one, ended: true, many: true, beside: "W1"},
 	{name: "W6", what: "a saga of 4 steps that are done, one that fails for good, 4 compensations", shape: undone, runs: 2_000},
 	{name: "W7", what: "starts", runs: 20_000},
 	{name: "W9", what: "a tenant's runs while another's flood waits", runs: 20, flood: 100_000},
+}
+
+func workloadOf(name string) workload {
+	return workloads[slices.IndexFunc(workloads, func(w workload) bool { return w.name == name })]
 }
 
 func find(name, store string) (system, bool) {

@@ -71,6 +71,26 @@ func TestTheTableComparesWithinOneTurn(t *testing.T) {
 	}
 }
 
+func TestGrowthIsComparedWithItsNeighbours(t *testing.T) {
+	t.Parallel()
+	var r results
+	for turn, speed := range []float64{1, 2, 3} {
+		for _, l := range []struct {
+			workload string
+			value    float64
+		}{{"W1", 400}, {"W1 beside W5 ended", 90}, {"W5 ended", 100}, {"W1 beside W5 ended", 110}} {
+			r.add(line{System: "millrace", Store: file, Workload: l.workload, Turn: turn, figure: figure{"runs", l.value * speed, "/s"}})
+		}
+	}
+	var table bytes.Buffer
+	if err := r.writeTable(&table); err != nil {
+		t.Fatal(err)
+	}
+	if want := "| W5 with ended runs to W1 | - | 1 |"; !strings.Contains(table.String(), want) {
+		t.Errorf("%q is not in\n%s", want, table.String())
+	}
+}
+
 func TestAPageGetsItsTable(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "page.md")

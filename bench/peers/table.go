@@ -172,7 +172,7 @@ func number(v float64) string {
 type quotient struct {
 	title, workload, figure string
 	to                      string // a system; "": the best peer
-	toWorkload              string // of Millrace itself, instead of a system
+	toNeighbour             bool   // to the workload measured beside it, instead of a system
 }
 
 var quotients = []quotient{
@@ -181,9 +181,9 @@ var quotients = []quotient{
 	{title: "W2 to the best peer", workload: "W2", figure: "steps"},
 	{title: "W2 to its ceiling", workload: "W2", figure: "steps", to: "ceiling"},
 	{title: "W3 to the best peer", workload: "W3", figure: "steps"},
-	{title: "W5 with ended runs to W1", workload: "W5 ended", figure: "runs", toWorkload: "W1"},
-	{title: "W5 with a backlog to W1", workload: "W5 backlog", figure: "runs", toWorkload: "W1"},
-	{title: "W5 with both to W1", workload: "W5 both", figure: "runs", toWorkload: "W1"},
+	{title: "W5 with ended runs to W1", workload: "W5 ended", figure: "runs", toNeighbour: true},
+	{title: "W5 with a backlog to W1", workload: "W5 backlog", figure: "runs", toNeighbour: true},
+	{title: "W5 with both to W1", workload: "W5 both", figure: "runs", toNeighbour: true},
 	{title: "W6 to the best peer", workload: "W6", figure: "runs"},
 	{title: "W7 in bulk to the ceiling", workload: "W7", figure: "bulk of 500", to: "ceiling"},
 }
@@ -214,8 +214,8 @@ func (r *results) quotient(q quotient, store string) spread {
 	other := func(turn int) spread {
 		t := r.turn(turn)
 		switch {
-		case q.toWorkload != "":
-			return t.of(q.toWorkload, subjectName, store, q.figure)
+		case q.toNeighbour:
+			return t.of(workloadOf(q.workload).neighbour(), subjectName, store, q.figure)
 		case q.to != "":
 			return t.of(q.workload, q.to, store, q.figure)
 		}

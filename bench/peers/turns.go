@@ -153,8 +153,20 @@ func (t *turns) onDatabase(ctx context.Context, do func(name string) error) erro
 	return errors.Join(err, t.cluster.Exec(context.WithoutCancel(ctx), "postgres", "drop database "+name+" with (force)"))
 }
 
-// one measures one workload with one system.
+// one measures one workload with one system, between two measurements of the workload that it is compared with.
 func (t *turns) one(ctx context.Context, turn int, w workload, s system) error {
+	if w.beside == "" {
+		return t.alone(ctx, turn, w.name, w, s)
+	}
+	other := workloadOf(w.beside)
+	return errors.Join(
+		t.alone(ctx, turn, w.neighbour(), other, s),
+		t.alone(ctx, turn, w.name, w, s),
+		t.alone(ctx, turn, w.neighbour(), other, s))
+}
+
+// alone measures one workload with one system, and notes the figures under a name.
+func (t *turns) alone(ctx context.Context, turn int, name string, w workload, s system) error {
 	r := request{System: s.name, Store: s.store, Workload: w.name, Target: target{Knobs: s.knobs}}
 	r.Runs, r.Flood = w.runs*t.scale/100, 0
 	if w.many {
@@ -176,17 +188,17 @@ func (t *turns) one(ctx context.Context, turn int, w workload, s system) error {
 			return err
 		}
 		r.Target.Path = filepath.Join(folder, "bench.db")
-		return errors.Join(t.send(ctx, turn, r), os.RemoveAll(folder))
+		return errors.Join(t.send(ctx, turn, name, r), os.RemoveAll(folder))
 	}
-	return t.onDatabase(ctx, func(name string) error {
-		r.Target.URL = t.cluster.URL(name)
-		r.Server = server{URL: t.cluster.URL("postgres"), PID: t.cluster.PID(), Database: name, Counts: true}
-		return t.send(ctx, turn, r)
+	return t.onDatabase(ctx, func(database string) error {
+		r.Target.URL = t.cluster.URL(database)
+		r.Server = server{URL: t.cluster.URL("postgres"), PID: t.cluster.PID(), Database: database, Counts: true}
+		return t.send(ctx, turn, name, r)
 	})
 }
 
-// send has a process of its own measure, and notes what it found.
-func (t *turns) send(ctx context.Context, turn int, r request) error {
+// send has a process of its own measure, and notes what it found under a name.
+func (t *turns) send(ctx context.Context, turn int, name string, r request) error {
 	in, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -206,12 +218,12 @@ func (t *turns) send(ctx context.Context, turn int, r request) error {
 		return err
 	}
 	for _, f := range figures {
-		if err := t.note(line{System: r.System, Store: r.Store, Workload: r.Workload, Turn: turn, Runs: r.Runs, figure: f}); err != nil {
+		if err := t.note(line{System: r.System, Store: r.Store, Workload: name, Turn: turn, Runs: r.Runs, figure: f}); err != nil {
 			return err
 		}
 	}
 	if len(figures) > 0 {
-		fmt.Fprintf(t.talk, "%-10s %-12s %-8s %8d runs  %10.4g %s  (%.0f s in all)\n", r.Workload, r.System, r.Store, r.Runs,
+		fmt.Fprintf(t.talk, "%-20s %-12s %-8s %8d runs  %10.4g %s  (%.0f s in all)\n", name, r.System, r.Store, r.Runs,
 			figures[0].Value, figures[0].Unit, time.Since(began).Seconds())
 	}
 	return nil

@@ -66,9 +66,6 @@ func (r *results) print(out io.Writer) error {
 		{"W1 to its ceiling", "W1\truns", "W1 ceiling\truns"},
 		{"W2 to its ceiling", "W2\tsteps", "W2 ceiling\tsteps"},
 		{"bulk starts to the ceiling", "W7\tbulk of 500", "W1 ceiling\tstarts"},
-		{"W5 with ended runs to W1", "W5 ended\truns", "W1\truns"},
-		{"W5 with a backlog to W1", "W5 backlog\truns", "W1\truns"},
-		{"W5 with both to W1", "W5 both\truns", "W1\truns"},
 	} {
 		var ratios []float64
 		for i, v := range r.values[q.of] {

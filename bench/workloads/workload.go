@@ -35,11 +35,30 @@ func workloads(o options) []workload {
 		{"W3", backlog{Shape: drive.Fork(10), runs: 1_000}.measure},
 		{"W4", latency},
 		{"W4 ceiling", writes(ceiling.Load{Runs: 2_000, Steps: 1, Batch: 1, Limit: 500})},
-		{"W5 ended", late.measure},
-		{"W5 backlog", long.measure},
-		{"W5 both", both.measure},
+		{"W5 ended", beside(one, late)},
+		{"W5 backlog", beside(one, long)},
+		{"W5 both", beside(one, both)},
 		{"W6", backlog{Shape: drive.Saga(4), runs: 2_000}.measure},
 		{"W7", starts},
+	}
+}
+
+// beside measures l just before and just after another one, and compares: the speed of a machine drifts within minutes by more
+// than what is looked for.
+func beside(l, other backlog) func(ctx context.Context, at *place) ([]figure, error) {
+	return func(ctx context.Context, at *place) (out []figure, err error) {
+		var rates [3]float64
+		for i, l := range []backlog{l, other, l} {
+			figures, err := l.measure(ctx, at)
+			if err != nil {
+				return nil, err
+			}
+			rates[i] = figures[0].value
+			if i == 1 {
+				out = figures
+			}
+		}
+		return append(out, figure{"to W1 before and after", 2 * rates[1] / (rates[0] + rates[2]), ""}), nil
 	}
 }
 

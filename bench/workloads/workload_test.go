@@ -31,6 +31,20 @@ func TestAWorkloadDoesWhatItCounts(t *testing.T) {
 	}
 }
 
+func TestGrowthIsComparedWithItsNeighbours(t *testing.T) {
+	t.Parallel()
+	few := backlog{Shape: drive.Steps(1), runs: 20}
+	many := few
+	many.ended = 100
+	figures, err := beside(few, many)(t.Context(), &place{folder: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := figures[len(figures)-1]; last.name != "to W1 before and after" || last.value <= 0 {
+		t.Errorf("figures: %v", figures)
+	}
+}
+
 func TestWorkThatWasNotDoneIsFound(t *testing.T) {
 	t.Parallel()
 	w := backlog{Shape: drive.Steps(1), runs: 5}
