@@ -100,7 +100,8 @@ func TestEveryPlantedFaultIsFound(t *testing.T) {
 				settle time.Duration
 			}{
 				{40, 4 * time.Second},
-				{40, 30 * time.Second}, {400, time.Minute}, // for a machine that is busy: calls are few there, and hold much
+				{40, 30 * time.Second},
+				{400, time.Minute}, // for a machine that is busy: calls are few there, and hold much
 			} {
 				p := quiet(t, cluster)
 				p.Planted, p.Settle, p.Most = fault, try.settle, try.starts
