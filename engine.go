@@ -176,7 +176,8 @@ func (e *Engine) Start(ctx context.Context, r StartRequest) (Started, error) {
 	return all[0], all[0].Err
 }
 
-// StartMany starts runs in one transaction, in order, and reports per request. An error means that the store did not answer.
+// StartMany starts runs in one transaction, in order, and reports per request; a list of so many that it is too old for the store by the
+// time it is made goes in several. An error means that the store did not answer: asked again with keys, it starts nothing twice.
 func (e *Engine) StartMany(ctx context.Context, requests []StartRequest) ([]Started, error) {
 	out := make([]Started, len(requests))
 	var index []int

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,7 +67,8 @@ func (e *StartError) Error() string {
 const startTries = 20 // that one call makes while the store does not answer
 
 // Start starts runs in one transaction, in order, and reports per item; nothing is executed in the caller. When this process
-// serves what they begin with, has free slots, and nothing waits before them, their first tasks are handed over to it. An error means that the store did
+// serves what they begin with, has free slots, and nothing waits before them, their first tasks are handed over to it. A list so long
+// that it is too old for the store by the time it is made goes in several transactions. An error means that the store did
 // not answer: what it did is asked for again under the same ids, until ctx ends, unless the store cannot be used as it is.
 func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started, error) {
 	out := make([]Started, len(requests))
@@ -83,22 +85,29 @@ func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started,
 		}
 	}
 	wait := rounds.Backoff{}
+	most := len(starts)
 	for try := 0; len(starts) > 0; try++ {
-		got, err := e.sendStarts(ctx, starts)
+		n := min(most, len(starts))
+		got, err := e.sendStarts(ctx, starts[:n])
 		if err == nil {
-			items, starts, err = e.settleStarts(ctx, out, items, starts, got)
+			left, again := settleStarts(out, items[:n], starts[:n], got)
+			if len(again) == n {
+				most = max(n/2, 1) // a part of them is ready sooner
+			} else {
+				try = 0
+			}
+			items, starts = append(left, items[n:]...), append(again, starts[n:]...)
+			err = e.retime(ctx, starts[:min(most, len(starts))])
+			wait = rounds.Backoff{} // they have the store's time now, and must not grow old again
 		}
 		if len(starts) == 0 {
 			break
 		}
 		if try == startTries || errors.Is(err, store.ErrUnusable) {
-			return nil, err
-		}
-		if errors.Is(err, store.ErrSkewed) { // they have the store's time now, and must not grow old again
-			wait = rounds.Backoff{}
+			return nil, cmp.Or(err, fmt.Errorf("start runs: %w", store.ErrSkewed))
 		}
 		if clock.Sleep(ctx, e.clock, wait.Next()) != nil {
-			return nil, err
+			return nil, cmp.Or(err, ctx.Err())
 		}
 	}
 	return out, nil
@@ -203,33 +212,31 @@ func (e *Engine) born(b *birth, handed []store.Claimed, asked time.Time) []*Atte
 }
 
 // settleStarts takes in the answers and gives back what must be sent again: starts whose time was off.
-func (e *Engine) settleStarts(
-	ctx context.Context, out []Started, items []int, starts []*birth, got []store.Started,
-) (left []int, again []*birth, err error) {
+func settleStarts(out []Started, items []int, starts []*birth, got []store.Started) (left []int, again []*birth) {
 	for j := range got {
 		i, b := items[j], starts[j]
 		if errors.Is(got[j].Err, store.ErrSkewed) {
-			left, again, err = append(left, i), append(again, b), got[j].Err
+			left, again = append(left, i), append(again, b)
 			continue
 		}
 		out[i] = Started{RunID: got[j].RunID, Err: got[j].Err}
 		// Created is false too when an earlier try had started this very run and its answer was lost.
 		out[i].Created = got[j].Err == nil && (got[j].Created || got[j].RunID == b.folded.out.Run.ID)
 	}
-	if len(again) > 0 {
-		again, err = e.retime(ctx, again, err)
-	}
-	return left, again, err
+	return left, again
 }
 
 // retime applies RunStarted anew, at the store's time.
-func (e *Engine) retime(ctx context.Context, starts []*birth, why error) ([]*birth, error) {
+func (e *Engine) retime(ctx context.Context, starts []*birth) error {
+	if len(starts) == 0 {
+		return nil
+	}
 	c, cancel := e.call(ctx)
 	defer cancel()
 	asked := e.clock.Now()
 	at, err := e.st.Clock(c)
 	if err := e.fault("read the clock", err); err != nil {
-		return starts, err
+		return err
 	}
 	e.heard(at, asked)
 	now := e.now()
@@ -240,11 +247,13 @@ func (e *Engine) retime(ctx context.Context, starts []*birth, why error) ([]*bir
 		if b.request.Delay > 0 {
 			h.Options.Due = now.Add(b.request.Delay)
 		}
-		if b.folded, err = e.begin(ctx, b.def, h, old.Entries[0].Payload); err != nil {
-			return starts, err
+		folded, err := e.begin(ctx, b.def, h, old.Entries[0].Payload)
+		if err != nil {
+			return err
 		}
+		b.folded = folded
 	}
-	return starts, why
+	return nil
 }
 
 // prepared is what became of a request before the store is asked.

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,6 +91,60 @@ func TestKeyGivesTheFirstRunForAnEqualInputAndAConflictForAnother(t *testing.T) 
 			})
 		})
 	}
+}
+
+// slow is a store that long lists of starts reach too late.
+type slow struct {
+	store.Store
+	bears int
+	calls int
+}
+
+func (s *slow) Start(ctx context.Context, all []store.Start) ([]store.Started, error) {
+	s.calls++
+	if len(all) <= s.bears {
+		return s.Store.Start(ctx, all)
+	}
+	out := make([]store.Started, len(all))
+	for i := range out {
+		out[i].Err = store.ErrSkewed
+	}
+	return out, nil
+}
+
+// R4
+func TestAListThatIsTooOldWhenItIsMadeGoesInParts(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		w.define(one)
+		s := &slow{Store: w.st, bears: 100}
+		e, err := engine.New(s, engine.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []engine.StartRequest
+		for i := range 3000 {
+			all = append(all, request("one", fmt.Sprint(i), fmt.Sprint(i)))
+		}
+		got, err := e.Start(w.ctx, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := ""
+		for i, one := range got {
+			if one.Err != nil || !one.Created || one.RunID <= last {
+				t.Fatalf("item %d: %+v after %s", i, one, last)
+			}
+			last = one.RunID
+		}
+		if s.calls > 50 { // 5 that were too long, and 3,000 in parts of 93
+			t.Errorf("%d calls", s.calls)
+		}
+		s.bears = 0
+		if _, err := e.Start(w.ctx, all[:2]); !errors.Is(err, store.ErrSkewed) {
+			t.Errorf("a store that is never met in time: %v", err)
+		}
+	})
 }
 
 // R4
