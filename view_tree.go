@@ -163,21 +163,34 @@ func (t *tree) inside(n *node, body *workflow.Body, path string) {
 // remembered adds the activations that only the journal knows, below the nearest activation around them: those inside of scope,
 // all of them when it is empty.
 func (t *tree) remembered(scope string) {
-	paths := make([]string, 0, len(t.hist.steps))
+	gone := func(path string) bool {
+		return t.index[path] == nil && (scope == "" || path == scope || strings.HasPrefix(path, scope+"/"))
+	}
+	var paths []string
 	for path := range t.hist.steps {
-		if t.index[path] == nil && (scope == "" || path == scope || strings.HasPrefix(path, scope+"/")) {
+		if gone(path) {
+			paths = append(paths, path)
+		}
+	}
+	for path := range t.hist.undos {
+		if path = withoutTry(path); gone(path) && t.hist.steps[path] == nil {
 			paths = append(paths, path)
 		}
 	}
 	slices.SortFunc(paths, comparePaths)
-	for _, path := range paths {
+	for _, path := range slices.Compact(paths) {
 		step, err := machine.Locate(t.def, path)
 		if err != nil { // an activation of a definition that was mended by hand: it has no place to be shown in
 			continue
 		}
 		n := t.add(t.around(path), path, step)
-		n.Status = t.hist.steps[path].status
-		if e := t.hist.steps[path].failure(step); n.Status == "failed" && e != nil && machine.Catches(step, e) {
+		h := t.hist.steps[path]
+		if h == nil { // a composite that was undone by its own compensation
+			n.Status = "compensating"
+			continue
+		}
+		n.Status = h.status
+		if e := h.failure(step); n.Status == "failed" && e != nil && machine.Catches(step, e) {
 			n.Status = "caught"
 		}
 	}

@@ -32,6 +32,7 @@ func (t *tree) dressUndo(n *node) {
 	n.Undo, n.Before = u, t.before(n)
 	switch {
 	case n.Depth == 0 && n.Status == "cancelled": // the run was aborted meanwhile
+	case n.Status == "caught": // it was undone before the catch took its failure
 	case u.Status == "succeeded":
 		n.Status, n.Reason = "compensated", ""
 	default:
@@ -44,8 +45,11 @@ func (t *tree) before(n *node) string {
 	if h := t.hist.steps[n.Path]; h != nil && h.status != "" {
 		return h.status
 	}
-	if n.Status == "compensating" || n.Status == "compensated" { // a composite, of which the journal does not tell
+	switch n.Status { // of a composite the journal does not tell
+	case "compensating", "compensated":
 		return "succeeded"
+	case "running":
+		return "failed"
 	}
 	return n.Status
 }
@@ -55,14 +59,14 @@ func (t *tree) underUndoing() {
 	var paths []string
 	for path := range t.tasks {
 		of, ok := strings.CutSuffix(path, machine.UndoSuffix)
-		if ok && t.index[of] == nil {
+		if of = withoutTry(of); ok && t.index[of] == nil {
 			paths = append(paths, of)
 		}
 	}
 	slices.SortFunc(paths, comparePaths)
 	for _, path := range paths {
 		step, err := machine.Locate(t.def, path)
-		if err != nil || step.IsComposite { // the composite itself is there, without its try
+		if err != nil {
 			continue
 		}
 		n := t.add(t.around(path), path, step)
@@ -70,12 +74,24 @@ func (t *tree) underUndoing() {
 	}
 }
 
-// undone gives the path whose compensation has begun, of an activation or, of a composite, of its last try; empty when none has.
+// withoutTry gives the path of a composite of which that of a try is known.
+func withoutTry(path string) string {
+	if i := strings.LastIndexByte(path, '~'); i >= 0 && strings.Trim(path[i+1:], "0123456789") == "" {
+		return path[:i]
+	}
+	return path
+}
+
+// undone gives the path whose compensation has begun, of an activation or, of a composite, of its last try; empty when none has. Of a
+// composite that goes on with another try, it is the compensation in hand alone.
 func (t *tree) undone(n *node) string {
+	goesOn := false
 	switch n.Status {
-	case "succeeded", "failed", "cancelled", "compensating", "compensated":
+	case "succeeded", "failed", "caught", "cancelled", "compensating", "compensated":
 	default:
-		return ""
+		if goesOn = n.step.IsComposite; !goesOn {
+			return ""
+		}
 	}
 	path := n.Path
 	for try := 2; n.step.IsComposite; try++ {
@@ -85,7 +101,8 @@ func (t *tree) undone(n *node) string {
 		}
 		path = next
 	}
-	if _, live := t.tasks[path+machine.UndoSuffix]; live || t.hist.undos[path] != nil {
+	h := t.hist.undos[path]
+	if _, live := t.tasks[path+machine.UndoSuffix]; live || h != nil && (!goesOn || h.status == "failed") {
 		return path
 	}
 	return ""
