@@ -82,6 +82,29 @@ steps:
     steps: [ { id: q, task: do, with: 1 }, { id: r, task: do, with: { fail: odd } } ]
   - { id: z, fail: { code: enough } }
 `},
+	"deep": {input: `[1, 2]`, file: `
+steps:
+  - id: mm
+    map:
+      over: input
+      do:
+        map:
+          over: "1..2"
+          do:
+            loop:
+              over: "1..2"
+              do:
+                switch:
+                  - { when: "pass.number == 1", steps: [ { id: s, task: do, with: 1 }, { id: t, task: do, with: 1, when: "false" } ] }
+                  - { do: { task: do, with: 1 } }
+  - { id: lap, loop: { until: "pass.number >= 2", steps: [ { id: u, task: do, with: "${ [1, 2] }", next: v }, { id: v, task: do, with: "${ prev[1:] }" }, { id: w, switch: [ { when: "len(prev) > 0", next: v } ] } ] } }
+  - id: par
+    parallel:
+      one: { steps: { a: { task: do, with: 1 }, b: { after: a, steps: { c: { task: do, with: { fail: odd } } }, on_error: continue } } }
+      two: { do: { steps: [ { id: d, task: do, with: 1, compensate: { task: do, with: 1 } } ] } }
+      three: { do: { task: do, with: { fail: odd }, catch: { steps: [ { id: e, task: do, with: 1 } ] } } }
+  - { id: last, task: do, with: { fail: odd } }
+`},
 	"what gives up": {file: `
 on_compensation_failure: continue
 steps:
