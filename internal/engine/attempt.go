@@ -189,7 +189,7 @@ func (e *Engine) answer(a *Attempt, o Outcome) {
 		return
 	}
 	e.tell(a, ev)
-	heed := e.phase != working || e.gathers.Heed(e.clock.Now(), len(e.queue), e.aboard.Runs())
+	heed := e.phase != working || e.gathers.Heed(e.clock.Now(), len(e.queue), e.aboard.Runs(), e.lanes.Stocked())
 	e.mu.Unlock()
 	a.cancel(nil)
 	e.cfg.Observer.Answered(a, ev)

@@ -132,7 +132,7 @@ func (e *Engine) gather() time.Duration {
 	if e.phase != working || len(e.queue) == 0 || e.queue[0].alone {
 		return 0
 	}
-	return e.gathers.Wait(e.clock.Now(), len(e.queue), e.aboard.Runs())
+	return e.gathers.Wait(e.clock.Now(), len(e.queue), e.aboard.Runs(), e.lanes.Stocked())
 }
 
 // boardGuests takes the flights of tenants of whom nothing was being settled when they came. The caller holds e.mu.

@@ -10,10 +10,10 @@ package pace
 import "time"
 
 // Gathering decides whether a settler takes what is there, or leaves it while more comes. What this process has in hand is what
-// is there, what is being settled and comes back with its next tasks, and the attempts that began a moment ago. A settler's
-// share of that is worth a transaction; less waits. An outcome that is alone is all there is, and goes at once; so does one of an
-// attempt that took longer than a settlement, as long as no other settlement is in flight. The zero value with Full and Settlers
-// set is ready for use.
+// is there, what is being settled and comes back with its next tasks, and the attempts that began a moment ago. While tasks wait
+// for slots, what counts is how much is done, and a settler leaves what is there until all of that is; else, how soon it is done, and
+// a settler's share is enough. An outcome that is alone is all there is, and goes at once; so does one of an attempt that took
+// longer than a settlement, as long as no other settlement is in flight. The zero value with Full and Settlers set is ready for use.
 type Gathering struct {
 	Full     int // runs that a settlement takes at most: so many wait for nothing
 	Settlers int // among whom it is shared out
@@ -30,7 +30,7 @@ type Wave struct {
 }
 
 const (
-	longest = 20 * time.Millisecond // that anything waits
+	longest = 50 * time.Millisecond // that anything waits
 	ripple  = 8                     // waves that fit into the time that a settlement takes
 )
 
@@ -57,8 +57,8 @@ func (g *Gathering) forget(now time.Time) {
 }
 
 // Wait gives for how long a settler leaves what is there, outcomes of so many runs, while so many are being settled, before it
-// looks again. 0: it takes them now.
-func (g *Gathering) Wait(now time.Time, runs, aboard int) time.Duration {
+// looks again. 0: it takes them now. busy says that tasks wait for slots.
+func (g *Gathering) Wait(now time.Time, runs, aboard int, busy bool) time.Duration {
 	if runs == 0 || runs >= g.Full {
 		return 0
 	}
@@ -77,16 +77,20 @@ func (g *Gathering) Wait(now time.Time, runs, aboard int) time.Duration {
 			left = min(left, w.at.Add(g.took).Sub(now))
 		}
 	}
-	if runs*g.Settlers >= runs+aboard+fresh {
+	shares := g.Settlers
+	if busy {
+		shares = 1
+	}
+	if runs*shares >= runs+aboard+fresh {
 		return 0
 	}
 	return left
 }
 
 // Heed is Wait for whoever adds to what is there: it says whether a settler is to look, because the wait is over or begins.
-func (g *Gathering) Heed(now time.Time, runs, aboard int) bool {
+func (g *Gathering) Heed(now time.Time, runs, aboard int, busy bool) bool {
 	begins := g.until.IsZero()
-	return g.Wait(now, runs, aboard) == 0 || begins
+	return g.Wait(now, runs, aboard, busy) == 0 || begins
 }
 
 // Taken says that a settler has taken what was there.

@@ -28,7 +28,7 @@ func (h *hand) begin(n int) (w *pace.Wave) {
 	return w
 }
 
-func (h *hand) wait(runs, aboard int) time.Duration { return h.Wait(h.now, runs, aboard) }
+func (h *hand) wait(runs, aboard int) time.Duration { return h.Wait(h.now, runs, aboard, false) }
 
 func TestASettlerLeavesWhatIsLessThanItsShareOfWhatIsInHand(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,7 @@ func TestNothingWaitsLongerThanASettlementTakes(t *testing.T) {
 	}
 	h.Taken()
 	h.Took(time.Minute) // the store was away
-	if got := h.wait(1, 50); got != 20*ms {
+	if got := h.wait(1, 50); got != 50*ms {
 		t.Errorf("after a settlement that took a minute it waits for %s", got)
 	}
 }
@@ -126,7 +126,7 @@ func TestAShortSettlementAfterALongOneCountsHalf(t *testing.T) {
 func TestASettlerLooksWhenAWaitBeginsAndWhenItIsOver(t *testing.T) {
 	t.Parallel()
 	h := newHand()
-	heed := func(runs int) bool { return h.Heed(h.now, runs, 50) }
+	heed := func(runs int) bool { return h.Heed(h.now, runs, 50, false) }
 	if !heed(1) {
 		t.Error("nobody looks for how long the first one waits")
 	}
@@ -135,5 +135,24 @@ func TestASettlerLooksWhenAWaitBeginsAndWhenItIsOver(t *testing.T) {
 	}
 	if !heed(50) {
 		t.Error("nobody looks when enough is there")
+	}
+}
+
+func TestWhileTasksWaitForSlotsASettlerLeavesWhatIsThereUntilAllIs(t *testing.T) {
+	t.Parallel()
+	h := newHand()
+	w := h.begin(2)
+	for _, c := range []struct {
+		runs, aboard int
+		want         time.Duration
+	}{{50, 0, 4 * ms}, {50, 1, 4 * ms}, {100, 1, 0}, {1, 0, 4 * ms}} {
+		if got := h.Wait(h.now, c.runs, c.aboard, true); got != c.want {
+			t.Errorf("%d outcomes beside %d that are being settled wait for %s, want %s", c.runs, c.aboard, got, c.want)
+		}
+	}
+	w.Ended()
+	w.Ended()
+	if got := h.Wait(h.now, 1, 0, true); got != 0 {
+		t.Errorf("one that is alone waits for %s", got)
 	}
 }

@@ -261,6 +261,9 @@ func (l *Lanes) Came(now machine.Time) bool {
 	return n > 0
 }
 
+// Stocked says whether any lane may have work.
+func (l *Lanes) Stocked() bool { return len(l.stocked) > 0 }
+
 // Waiting says whether a lane of the queue may have work.
 func (l *Lanes) Waiting(queue string) bool { return l.queues[queue] > 0 }
 
