@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/millrace-go/millrace/internal/fleet"
-	"github.com/millrace-go/millrace/internal/pgcluster"
 )
 
 // ease is what a fleet did that had little to do.
@@ -26,7 +25,7 @@ func idle(g *ground, n, runs int, every time.Duration) ease {
 	}
 	g.start("chain", 50*n, fleet.Order{}) // they get to know their statements
 	g.ended()
-	server := []int{pgcluster.Shared(g.t).PID()}
+	server := []int{g.cluster.PID()}
 	engines, database := spent(pids, false), spent(server, true)
 	asked := map[string]time.Time{}
 	tick := time.NewTicker(every)
