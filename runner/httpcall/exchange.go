@@ -2,6 +2,7 @@ package httpcall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -48,7 +49,7 @@ func (x *exchange) run(ctx context.Context) Result {
 		case seen[next.url.String()]:
 			err = fmt.Errorf("the redirects go in a circle: it leads to %s again", shown(next.url))
 		case hops >= x.caller.limits.Redirects:
-			err = fmt.Errorf("more than %d redirects", max(x.caller.limits.Redirects, 0))
+			err = errors.New("more than " + plain.Count(int64(max(x.caller.limits.Redirects, 0)), "redirect"))
 		}
 		if err != nil {
 			return x.failed(ctx, r, resp, err)

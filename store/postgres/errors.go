@@ -42,7 +42,7 @@ func (s *Store) diagnose(err error) (hint string, kind error) {
 		return hint, kind
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Sprintf("the call took longer than %v: all %d connections are busy, or the server is overloaded or gone",
+		return fmt.Sprintf("the call took longer than %v: all connections (%d) are busy, or the server is overloaded or gone",
 			s.o.Timeout, s.conns()), store.ErrUnavailable
 	}
 	// What is left comes from the network: the server says what it means with a code.
