@@ -212,7 +212,7 @@ func TestACallWaitsForAConnectionNoLongerThanItsTimeout(t *testing.T) {
 	hurried := *s.o.within(50 * time.Millisecond)
 	second := &Store{o: hurried, tables: s.tables, pool: s.pool, closing: s.closing, place: s.place}
 	_, err := second.Clock(t.Context())
-	fault(t, err, store.ErrUnavailable, "all 1 connections are busy")
+	fault(t, err, store.ErrUnavailable, "all connections (1) are busy")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = s.Clock(ctx)
