@@ -204,15 +204,15 @@ func (f *fixture) wakes(what string, wakes <-chan struct{}, work func(n int)) {
 	f.tokens += 10 * many
 	ctx, cancel := context.WithTimeout(f.ctx, 2*time.Minute)
 	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
 	for n := 0; ctx.Err() == nil; n++ {
 		work(int(f.tokens) + n)
+		patience, leave := context.WithTimeout(ctx, 50*time.Millisecond)
 		select {
 		case <-wakes:
+			leave()
 			return
-		case <-tick.C:
-		case <-ctx.Done():
+		case <-patience.Done():
+			leave()
 		}
 	}
 	f.Fatalf("%s: nobody was woken", what)
