@@ -14,11 +14,7 @@ import (
 	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
-const (
-	defaultBytes = 16 << 20
-	ripenAtOnce  = 1000 // due tasks that one claim moves into the ready set
-	setAside     = time.Minute
-)
+const ripenAtOnce = 1000 // due tasks that one claim moves into the ready set
 
 // Claim is [store.Worker.Claim]. It asks for the write lock only when there is something to take.
 func (s *Store) Claim(ctx context.Context, ask store.Claim) ([]store.Claimed, error) {
@@ -249,7 +245,7 @@ func (t *taking) bring(candidates []candidate) (taken []*candidate, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.bytes += size; len(t.out) > 0 && t.bytes > cmp.Or(t.ask.Bytes, defaultBytes) {
+		if t.bytes += size; len(t.out) > 0 && t.bytes > cmp.Or(t.ask.Bytes, store.DefaultBytes) {
 			t.full = true
 			break
 		}
@@ -263,7 +259,7 @@ func (t *taking) bring(candidates []candidate) (taken []*candidate, err error) {
 
 func (t *taking) postpone(k *candidate) error {
 	_, err := t.c.Exec("update tasks set state = 1, due = ? where run = ? and path = ?",
-		t.now.Add(setAside), k.run, k.task.Path)
+		t.now.Add(store.SetAside), k.run, k.task.Path)
 	return err
 }
 

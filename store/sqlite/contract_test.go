@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -28,10 +29,17 @@ func (c *handClock) time() machine.Time { return machine.Time(c.now.Load()) }
 
 func (c *handClock) advance(d time.Duration) { c.now.Add(d.Microseconds()) }
 
+// unhurried has no call give up because this machine is slow: where o says nothing else.
+func unhurried(o Options) Options {
+	const long = 10 * time.Minute
+	o.BusyTimeout, o.CallTimeout = cmp.Or(o.BusyTimeout, long), cmp.Or(o.CallTimeout, long)
+	return o
+}
+
 // open opens the file at path and closes it at the end of the test.
 func open(t *testing.T, path string, o Options) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), path, o)
+	s, err := Open(t.Context(), path, unhurried(o))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,15 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 )
 
 const (
-	perBoost = 2 * int64(time.Second/time.Microsecond) // rank of one point of priority
-
 	journalSQL = "insert into journal values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	saveSQL    = "insert into scopes values (?, ?, ?) on conflict (run, path) do update set doc = excluded.doc"
 	startSQL   = `insert into tasks (run, path, lane, rank, state, due, priority, attempt, cause, lease_ms, ready_at, token,
@@ -239,8 +236,7 @@ func (m *member) hands(i int, t *store.Task, held bool, already int) bool {
 }
 
 func (w *settling) insert(m *member, l *store.Live, text startRow) error {
-	rank := int64(l.ReadyAt) - int64(l.Priority)*perBoost
-	_, err := w.c.Exec(startSQL, m.id, l.Path, l.Lane.ID, rank, int(l.State), l.Due, l.Priority, l.Attempt, l.Cause,
+	_, err := w.c.Exec(startSQL, m.id, l.Path, l.Lane.ID, store.Rank(l.ReadyAt, l.Priority), int(l.State), l.Due, l.Priority, l.Attempt, l.Cause,
 		l.Task.Lease, l.ReadyAt, l.Token, l.Owner, l.LeaseUntil, l.ClaimedAt, text.refs, text.env)
 	return err
 }

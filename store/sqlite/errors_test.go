@@ -240,7 +240,7 @@ func init() { roles["limited"] = limited }
 // limited fills the file while the operating system lets no file grow beyond a limit.
 func limited(path string) error {
 	ctx := context.Background()
-	s, err := Open(ctx, path, Options{})
+	s, err := Open(ctx, path, unhurried(Options{}))
 	if err != nil {
 		return err
 	}
@@ -330,7 +330,7 @@ func TestADamagedRunStopsNoOther(t *testing.T) {
 		t.Errorf("reading it gives %v", err)
 	}
 	tasks, err := s.Tasks(t.Context(), "default", starts[0].Run.ID, nil)
-	want := clock.time().Add(setAside)
+	want := clock.time().Add(store.SetAside)
 	if err != nil || len(tasks) != 1 || tasks[0].State != store.Delayed || tasks[0].Due != want {
 		t.Errorf("its task is %+v, %v", tasks, err)
 	}
@@ -405,7 +405,7 @@ func init() {
 		if err := becomeNobody(); err != nil {
 			return err
 		}
-		_, err := Open(context.Background(), path, Options{})
+		_, err := Open(context.Background(), path, unhurried(Options{}))
 		var e *store.StoreError
 		if !errors.Is(err, store.ErrUnusable) || !errors.As(err, &e) || !strings.Contains(e.Hint, "right to") {
 			return fmt.Errorf("got %w", err)

@@ -254,22 +254,22 @@ func backlog(t *testing.T, s *Store, deep, lanes, ended int) {
 // finding the lanes that hold work with how much lies in one.
 func TestAClaimCostsTheSameHoweverMuchThereIs(t *testing.T) {
 	t.Parallel()
-	const least, most, limit = 20, 400, 10 // rounds, and tasks of a claim
+	const least, most, limit = 20, 100, 5 // rounds, and tasks of a claim
 	stores, best := map[string]*Store{}, map[string]time.Duration{}
 	for name, fill := range map[string]func(s *Store){
 		"nothing":                     func(*Store) {},
-		"a long line in another lane": func(s *Store) { backlog(t, s, 60_000, 0, 0) },
-		"many lanes":                  func(s *Store) { backlog(t, s, 0, 10_000, 0) },
-		"a long history":              func(s *Store) { backlog(t, s, 0, 0, 60_000) },
+		"a long line in another lane": func(s *Store) { backlog(t, s, 20_000, 0, 0) },
+		"many lanes":                  func(s *Store) { backlog(t, s, 0, 4_000, 0) },
+		"a long history":              func(s *Store) { backlog(t, s, 0, 0, 20_000) },
 	} {
 		s := open(t, filepath.Join(t.TempDir(), "claim.db"), Options{})
-		startRuns(t, s, most*limit) // lane 1
-		fill(s)
 		c := <-s.writer
 		if err := c.Do("pragma synchronous = off"); err != nil { // what the disk takes is not what is compared
 			t.Fatal(err)
 		}
 		s.writer <- c
+		startRuns(t, s, most*limit) // lane 1
+		fill(s)
 		stores[name], best[name] = s, time.Hour
 	}
 	dear := func() (names []string) {

@@ -31,7 +31,7 @@ const stepsOfRun = 5
 
 // opener opens the file and starts a run.
 func opener(path string) error {
-	s, err := Open(context.Background(), path, Options{})
+	s, err := Open(context.Background(), path, unhurried(Options{}))
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func opener(path string) error {
 // worker claims and settles until all is done, and prints what it settled.
 func worker(path string) error {
 	ctx := context.Background()
-	s, err := Open(ctx, path, Options{})
+	s, err := Open(ctx, path, unhurried(Options{}))
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func settleHeld(ctx context.Context, s *Store, held []store.Claimed, owner strin
 // busyRole starts runs, two in one transaction, and settles steps, for ever, and prints each after its commit.
 func busyRole(path string) error {
 	ctx := context.Background()
-	s, err := Open(ctx, path, Options{})
+	s, err := Open(ctx, path, unhurried(Options{}))
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func busyRole(path string) error {
 
 // holder claims a task, says so, and does nothing until it is killed or its input ends.
 func holder(path string) error {
-	s, err := Open(context.Background(), path, Options{})
+	s, err := Open(context.Background(), path, unhurried(Options{}))
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 
 func init() {
 	roles["prune"] = func(path string) error {
-		s, err := Open(context.Background(), path, Options{})
+		s, err := Open(context.Background(), path, unhurried(Options{}))
 		if err != nil {
 			return err
 		}

@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/millrace-go/millrace/machine"
 	"github.com/millrace-go/millrace/store"
 	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 	"github.com/millrace-go/millrace/store/sqlite/internal/listing"
 )
-
-const maxSkew = machine.Time(time.Second / time.Microsecond)
 
 // Settle is [store.Worker.Settle]. It runs on the bet that every settlement whose version is right holds: the update that
 // compares the version is its first statement, and nothing is read. Where the bet is lost (a guard does not hold, the
@@ -145,27 +142,12 @@ func (m *member) prepare(i int, e *machine.StartTask) error {
 	return nil
 }
 
-// continues says why the entries do not continue a journal of this length.
-func (m *member) continues(seq int64) error {
-	for i := range m.Entries {
-		if m.Entries[i].Seq != seq+int64(i)+1 {
-			return fmt.Errorf("%w: entry %d does not continue the journal", store.ErrRefused, m.Entries[i].Seq)
-		}
-	}
-	if m.Run.Seq != seq+int64(len(m.Entries)) {
-		return fmt.Errorf("%w: the journal would not end at entry %d", store.ErrRefused, m.Run.Seq)
-	}
-	return nil
-}
-
 // settling is one call of Settle or Start under way.
 type settling struct {
 	s   *Store
 	c   *conn
 	now machine.Time
 }
-
-func (w *settling) skewed(at machine.Time) bool { return at-w.now > maxSkew || w.now-at > maxSkew }
 
 const (
 	// The run's row is the run's lock: whoever finds the version has it. One row of the primary key.
@@ -182,7 +164,7 @@ func (w *settling) quickly(m *member) (store.Settled, error) {
 	if m.unknown {
 		return store.Settled{Result: store.Lost}, nil
 	}
-	if m.content != nil || w.skewed(m.At) || m.continues(before) != nil {
+	if m.content != nil || store.IsSkewed(m.At, w.now) || m.Continues(before) != nil {
 		return store.Settled{}, errBet
 	}
 	n, err := w.advance(m, before)
@@ -260,10 +242,10 @@ func (w *settling) carefully(m *member) (store.Settled, error) {
 			return store.Settled{Result: store.Lost}, err
 		}
 	}
-	if w.skewed(m.At) {
+	if store.IsSkewed(m.At, w.now) {
 		return store.Settled{Result: store.Skewed}, nil
 	}
-	if err := errors.Join(m.content, m.continues(seq)); err != nil {
+	if err := errors.Join(m.content, m.Continues(seq)); err != nil {
 		return m.refusal(err), nil
 	}
 	var handed []store.Claimed

@@ -75,10 +75,10 @@ func (w *settling) begin(m *starting, careful bool) (store.Started, error) {
 	switch {
 	case m.unknown:
 		why = fmt.Errorf("%w: the id is not a UUID", store.ErrRefused)
-	case w.skewed(m.member.At):
+	case store.IsSkewed(m.member.At, w.now):
 		why = store.ErrSkewed
 	default:
-		why = errors.Join(m.content, m.continues(0))
+		why = errors.Join(m.content, m.member.Continues(0))
 	}
 	switch {
 	case why != nil && asked:

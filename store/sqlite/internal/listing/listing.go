@@ -14,8 +14,6 @@ import (
 	"github.com/millrace-go/millrace/store/sqlite/internal/link"
 )
 
-const defaultRows = 100
-
 // rareStatuses are those of which the index runs_rare holds a range each: looked for, and few.
 var rareStatuses = []machine.Status{
 	machine.Failed, machine.Dead, machine.Aborted, machine.Cancelled, machine.Parked, machine.Paused, machine.Stopping,
@@ -51,7 +49,7 @@ func Runs(columns string, f *store.Filter) (string, []any) {
 	if f.Before != "" {
 		w.and("id < ?", before(f.Before))
 	}
-	limit := cmp.Or(f.Limit, defaultRows)
+	limit := cmp.Or(f.Limit, store.DefaultRows)
 	const newest = " order by id desc limit 0 + ?"
 	query := "select " + columns + " from runs where " + strings.Join(w.terms, " and ")
 	if !rare {
@@ -155,5 +153,5 @@ func Letters(f *store.LetterFilter) (query string, args []any, ok bool) {
 	}
 	return `select d.id, d.tenant, d.run, r.workflow, d.kind, d.path, d.error, d.state, d.created_at, d.closed_at
 		from dead_letters as d join runs as r on r.id = d.run where ` + strings.Join(w.terms, " and ") +
-		" order by d.id desc limit 0 + ?", append(w.args, cmp.Or(f.Limit, len(f.IDs), defaultRows)), true
+		" order by d.id desc limit 0 + ?", append(w.args, cmp.Or(f.Limit, len(f.IDs), store.DefaultRows)), true
 }
