@@ -164,8 +164,9 @@ func locked(t *testing.T, url string) (conn *pgx.Conn, free func()) {
 	}
 }
 
-// waitingSQL finds who waits for that lock.
-const waitingSQL = "from pg_locks where not granted and relation = 'millrace.workflows'::regclass"
+// waitingSQL finds who waits for that lock, in this database: the tables of its copies have the same numbers.
+const waitingSQL = "from pg_locks join pg_database as d on d.oid = database " +
+	"where not granted and relation = 'millrace.workflows'::regclass and datname = current_database()"
 
 // blocked gives a call that waits for a lock that free gives back, or the end of its connection.
 func blocked(t *testing.T, url string, call func(ctx context.Context) error) (ended <-chan error, free func()) {
