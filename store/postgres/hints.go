@@ -35,7 +35,8 @@ type hints struct {
 const (
 	hintEvery   = 20 * time.Millisecond
 	pollEvery   = time.Second
-	probeWithin = 2 * time.Second
+	probeWithin = 2 * time.Second  // through a pooler, which may well have forgotten the LISTEN
+	heardWithin = 30 * time.Second // by the server itself: nobody but a machine that is busy is late then
 	rejoinAfter = time.Second
 )
 
@@ -252,7 +253,15 @@ func (h *hints) probe(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel = context.WithTimeout(ctx, probeWithin) // from when it was sent: a server that is slow is not one that is deaf
+	var backend uint32
+	if err := conn.QueryRow(ctx, "select pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&backend); err != nil {
+		return err
+	}
+	within := heardWithin
+	if backend != conn.PgConn().PID() { // as in look
+		within = probeWithin
+	}
+	ctx, cancel = context.WithTimeout(ctx, within) // from when it was sent: a server that is slow is not one that is deaf
 	defer cancel()
 	for {
 		got, err := conn.WaitForNotification(ctx)
