@@ -54,6 +54,7 @@ type Cluster struct {
 	mu      sync.Mutex
 	number  int // of databases made
 	masters map[string]*master
+	pooled  map[string]bool // databases that a pooler may have connections to
 }
 
 // User is the superuser of every cluster; it needs no password.
@@ -121,7 +122,7 @@ func launch(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{binaries: binaries, folder: folder, owner: owner, masters: map[string]*master{}}
+	c := &Cluster{binaries: binaries, folder: folder, owner: owner, masters: map[string]*master{}, pooled: map[string]bool{}}
 	if c.guard, err = watch(folder); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}

@@ -17,7 +17,7 @@ type master struct {
 	err  error
 }
 
-// Database gives the name of a fresh, empty database, which is dropped with the test.
+// Database gives the name of a fresh, empty database, which is dropped with the test, unless a pooler has been before it.
 func (c *Cluster) Database(tb testing.TB) string {
 	tb.Helper()
 	return c.create(tb, "template1")
@@ -79,6 +79,12 @@ func (c *Cluster) create(tb testing.TB, source string) string {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
+		c.mu.Lock()
+		pooled := c.pooled[name]
+		c.mu.Unlock()
+		if pooled {
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		err := c.insist(ctx, "drop database if exists "+name+" with (force)")

@@ -19,8 +19,8 @@ import (
 
 // Pooler is a pgbouncer before a cluster, which lends its few server connections for one transaction at a time.
 type Pooler struct {
-	folder string
-	port   int
+	cluster *Cluster
+	port    int
 }
 
 var sharedPooler = sync.OnceValues(func() (*Pooler, error) {
@@ -47,9 +47,13 @@ func SharedPooler(tb testing.TB) *Pooler {
 	return p
 }
 
-// URL gives that of a database of the cluster, through the pooler.
+// URL gives that of a database of the cluster, through the pooler. Such a database is there until the cluster is gone: to drop it
+// is to end the connections that the pooler keeps, and pgbouncer 1.18 to 1.20 dies when one ends that it is about to cancel.
 func (p *Pooler) URL(database string) string {
-	q := url.Values{"host": {p.folder}, "port": {strconv.Itoa(p.port)}, "sslmode": {"disable"}}
+	p.cluster.mu.Lock()
+	p.cluster.pooled[database] = true
+	p.cluster.mu.Unlock()
+	q := url.Values{"host": {p.cluster.folder}, "port": {strconv.Itoa(p.port)}, "sslmode": {"disable"}}
 	return (&url.URL{Scheme: "postgres", User: url.User(User), Path: "/" + database, RawQuery: q.Encode()}).String()
 }
 
@@ -73,7 +77,7 @@ func (c *Cluster) pool(ctx context.Context) (*Pooler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", exec.ErrNotFound, err)
 	}
-	p := &Pooler{folder: c.folder, port: c.port - 1} // it names the socket, and nobody listens there
+	p := &Pooler{cluster: c, port: c.port - 1} // it names the socket, and nobody listens there
 	file := filepath.Join(c.folder, "pgbouncer.ini")
 	text := fmt.Sprintf(poolerSettings, c.folder, c.port, p.port)
 	if err := errors.Join(os.WriteFile(file, []byte(text), 0o644), os.Chmod(file, 0o644)); err != nil { //nolint:gosec // another user reads it, whatever the umask

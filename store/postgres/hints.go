@@ -35,6 +35,7 @@ type hints struct {
 const (
 	hintEvery   = 20 * time.Millisecond
 	pollEvery   = time.Second
+	askWithin   = 5 * time.Second
 	probeWithin = 2 * time.Second  // through a pooler, which may well have forgotten the LISTEN
 	heardWithin = 30 * time.Second // by the server itself: nobody but a machine that is busy is late then
 	rejoinAfter = time.Second
@@ -95,12 +96,25 @@ func (h *hints) send() {
 	ctx, cancel := h.s.untilClosed()
 	defer cancel()
 	for text, more := h.more(); more; text, more = h.more() {
-		// A hint that is lost is made good by polling.
-		_, _ = h.s.pool.Exec(ctx, "select pg_notify($1, $2)", h.channel(), text)
+		_ = h.ask(ctx, func(ctx context.Context) error { // a hint that is lost is made good by polling
+			_, err := h.s.pool.Exec(ctx, "select pg_notify($1, $2)", h.channel(), text)
+			return err
+		})
 		if !pause(ctx, hintEvery) {
 			return
 		}
 	}
+}
+
+// ask asks the database something short, and waits for the answer although ctx ends meanwhile: a query that is broken off has the
+// driver send a request to cancel it, and there are versions of pgbouncer that do not survive many of those.
+func (h *hints) ask(ctx context.Context, question func(ctx context.Context) error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askWithin)
+	defer cancel()
+	return question(ctx)
 }
 
 // more gives the text of the next notification, if there is something to tell.
@@ -198,10 +212,11 @@ func (h *hints) hear(ctx context.Context) {
 
 var errDeaf = errors.New("notifications do not arrive")
 
-// deaf tells why hints cannot be heard, unless that was told, or they could be.
+// deaf tells why hints cannot be heard, unless that was told, or they could be, or the server is but slow.
 func (h *hints) deaf(ctx context.Context, err error) {
 	h.mu.Lock()
-	tell := !h.settled && ctx.Err() == nil && h.s.o.Deaf != nil
+	slow := errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errDeaf)
+	tell := !h.settled && !slow && ctx.Err() == nil && h.s.o.Deaf != nil
 	h.settled = h.settled || tell
 	h.mu.Unlock()
 	switch {
@@ -226,7 +241,11 @@ func (h *hints) listen(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing was written
-	if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{h.channel()}.Sanitize(), pgx.QueryExecModeSimpleProtocol); err != nil {
+	err = h.ask(ctx, func(ctx context.Context) error {
+		_, err := conn.Exec(ctx, "listen "+pgx.Identifier{h.channel()}.Sanitize(), pgx.QueryExecModeSimpleProtocol)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if err := h.probe(ctx, conn); err != nil {
@@ -246,22 +265,25 @@ func (h *hints) listen(ctx context.Context) error {
 
 // probe sends a notification on another connection and waits for it.
 func (h *hints) probe(ctx context.Context, conn *pgx.Conn) error {
-	question := h.me + "?"
-	call, cancel := context.WithTimeout(ctx, h.s.o.Timeout)
-	_, err := h.s.pool.Exec(call, "select pg_notify($1, $2)", h.channel(), question)
-	cancel()
+	question, backend := h.me+"?", uint32(0)
+	err := h.ask(ctx, func(ctx context.Context) error {
+		_, err := h.s.pool.Exec(ctx, "select pg_notify($1, $2)", h.channel(), question)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	var backend uint32
-	if err := conn.QueryRow(ctx, "select pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&backend); err != nil {
+	err = h.ask(ctx, func(ctx context.Context) error {
+		return conn.QueryRow(ctx, "select pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&backend)
+	})
+	if err != nil {
 		return err
 	}
 	within := heardWithin
 	if backend != conn.PgConn().PID() { // as in look
 		within = probeWithin
 	}
-	ctx, cancel = context.WithTimeout(ctx, within) // from when it was sent: a server that is slow is not one that is deaf
+	ctx, cancel := context.WithTimeout(ctx, within) // from when it was sent: a server that is slow is not one that is deaf
 	defer cancel()
 	for {
 		got, err := conn.WaitForNotification(ctx)
@@ -289,10 +311,10 @@ func (h *hints) next(ctx context.Context, conn *pgx.Conn) (store.Hint, error) {
 
 // poll wakes watchers when transactions have begun or ended that write, of whatever database.
 func (h *hints) poll(ctx context.Context, seen string) string {
-	ctx, cancel := context.WithTimeout(ctx, h.s.o.Timeout)
-	defer cancel()
 	now := ""
-	err := h.s.pool.QueryRow(ctx, "select pg_current_snapshot()::text").Scan(&now)
+	err := h.ask(ctx, func(ctx context.Context) error {
+		return h.s.pool.QueryRow(ctx, "select pg_current_snapshot()::text").Scan(&now)
+	})
 	if err != nil || now == seen {
 		return seen
 	}
