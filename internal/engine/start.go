@@ -85,19 +85,21 @@ func (e *Engine) Start(ctx context.Context, requests []StartRequest) ([]Started,
 		}
 	}
 	wait := rounds.Backoff{}
-	most := len(starts)
+	most, fresh := len(starts), false
 	for try := 0; len(starts) > 0; try++ {
 		n := min(most, len(starts))
 		got, err := e.sendStarts(ctx, starts[:n])
 		if err == nil {
 			left, again := settleStarts(out, items[:n], starts[:n], got)
-			if len(again) == n {
-				most = max(n/2, 1) // a part of them is ready sooner
-			} else {
+			switch {
+			case len(again) < n:
 				try = 0
+			case fresh: // it is not our clock that was off: a part of them is ready sooner
+				most = max(n/2, 1)
 			}
 			items, starts = append(left, items[n:]...), append(again, starts[n:]...)
 			err = e.retime(ctx, starts[:min(most, len(starts))])
+			fresh = true
 			wait = rounds.Backoff{} // they have the store's time now, and must not grow old again
 		}
 		if len(starts) == 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -98,6 +99,7 @@ type slow struct {
 	store.Store
 	bears int
 	calls int
+	once  func() // after the first that came too late; nil: nothing
 }
 
 func (s *slow) Start(ctx context.Context, all []store.Start) ([]store.Started, error) {
@@ -108,6 +110,9 @@ func (s *slow) Start(ctx context.Context, all []store.Start) ([]store.Started, e
 	out := make([]store.Started, len(all))
 	for i := range out {
 		out[i].Err = store.ErrSkewed
+	}
+	if s.once != nil {
+		s.once()
 	}
 	return out, nil
 }
@@ -137,12 +142,32 @@ func TestAListThatIsTooOldWhenItIsMadeGoesInParts(t *testing.T) {
 			}
 			last = one.RunID
 		}
-		if s.calls > 50 { // 5 that were too long, and 3,000 in parts of 93
+		if s.calls > 50 { // 6 that were too long, and 3,000 in parts of 93
 			t.Errorf("%d calls", s.calls)
 		}
 		s.bears = 0
 		if _, err := e.Start(w.ctx, all[:2]); !errors.Is(err, store.ErrSkewed) {
 			t.Errorf("a store that is never met in time: %v", err)
+		}
+	})
+}
+
+// A clock that was off is no reason to give up the one transaction.
+//
+// R1
+func TestAListThatIsMadeByAWrongClockGoesInOneTransaction(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		w.define(one)
+		s := &slow{Store: w.st}
+		e, err := engine.New(s, engine.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.once = func() { s.bears = 1000 }
+		got, err := e.Start(w.ctx, slices.Repeat([]engine.StartRequest{request("one", "", "1")}, 1000))
+		if err != nil || len(got) != 1000 || s.calls != 2 {
+			t.Errorf("%d started in %d calls, %v; the first was too late", len(got), s.calls, err)
 		}
 	})
 }
