@@ -1,10 +1,13 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"net"
 	"testing"
+	"time"
 
+	"github.com/millrace-go/millrace/internal/pgcluster"
 	"github.com/millrace-go/millrace/store"
 )
 
@@ -52,5 +55,36 @@ func TestAServerThatHangsUpIsNotOneWithoutTLS(t *testing.T) {
 		case !errors.Is(err, kind):
 			t.Errorf("%q: got %v, want %v", settings, err, kind)
 		}
+	}
+}
+
+// A place for hints that takes connections and says nothing is told of, like one that refuses: it is not the server that is slow.
+func TestAListenerThatGetsNoAnswerIsToldOf(t *testing.T) {
+	t.Parallel()
+	c := pgcluster.Shared(t)
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // nothing was written
+	told := make(chan error, 1)
+	s := open(t, c.URL(c.Copy(t, "plain", migrated)), Options{
+		MaxConns: 2, Deaf: func(err error) { told <- err },
+		ListenURL: "postgres://someone@" + l.Addr().String() + "/x?sslmode=disable&connect_timeout=1",
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	watched := make(chan error, 1)
+	go func() { watched <- s.Watch(ctx, func(store.Hint) {}) }()
+	select {
+	case err := <-told:
+		if err == nil {
+			t.Error("it was told without a reason")
+		}
+	case <-time.After(time.Minute):
+		t.Error("nobody was told")
+	}
+	cancel()
+	if err := <-watched; err != nil {
+		t.Error(err)
 	}
 }

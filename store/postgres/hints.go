@@ -114,7 +114,11 @@ func (h *hints) ask(ctx context.Context, question func(ctx context.Context) erro
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askWithin)
 	defer cancel()
-	return question(ctx)
+	err := question(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errors.Join(errSlow, err)
+	}
+	return err
 }
 
 // more gives the text of the next notification, if there is something to tell.
@@ -210,13 +214,15 @@ func (h *hints) hear(ctx context.Context) {
 	}
 }
 
-var errDeaf = errors.New("notifications do not arrive")
+var (
+	errDeaf = errors.New("notifications do not arrive")
+	errSlow = errors.New("the server was too slow to be asked")
+)
 
 // deaf tells why hints cannot be heard, unless that was told, or they could be, or the server is but slow.
 func (h *hints) deaf(ctx context.Context, err error) {
 	h.mu.Lock()
-	slow := errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errDeaf)
-	tell := !h.settled && !slow && ctx.Err() == nil && h.s.o.Deaf != nil
+	tell := !h.settled && !errors.Is(err, errSlow) && ctx.Err() == nil && h.s.o.Deaf != nil
 	h.settled = h.settled || tell
 	h.mu.Unlock()
 	switch {
